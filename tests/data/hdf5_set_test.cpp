@@ -125,7 +125,32 @@ TEST_CASE("A file of a few bytes that claims many samples is refused before memo
     }
     H5Fclose(file);
   }
-  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("2000000000 targets: 134217728 are read at most"));
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("2000000000 targets: 89478485 are read at most"));
+}
+
+TEST_CASE("A sample or a chunk that takes more than the limit is refused, and so is a pipe") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "set.h5";
+  {
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    for (const char* name : {"long samples", "long chunks"}) {
+      const hsize_t extents[] = {200000000, name[5] == 's' ? 2000000000u : 2u}, chunk[] = {name[5] == 's' ? 1u : 100000000u, 2};
+      const hid_t space = H5Screate_simple(2, extents, nullptr), how = H5Pcreate(H5P_DATASET_CREATE);
+      H5Pset_chunk(how, 2, chunk);
+      H5Pset_deflate(how, 4);
+      H5Dclose(H5Dcreate2(file, name, H5T_NATIVE_INT32, space, H5P_DEFAULT, how, H5P_DEFAULT));
+      H5Pclose(how);
+      H5Sclose(space);
+    }
+    H5Fclose(file);
+  }
+  CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "long samples", .targets = ""}); }),
+             Contains("has in 'long samples' samples of more than 1073741824 bytes: give Hdf5Set a larger .limit"));
+  CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "long chunks", .targets = ""}); }),
+             Contains("chunks of more than 1073741824"));
+  CHECK(Hdf5Set(path, {.samples = "long chunks", .targets = "", .limit = 1600000000}).size() == 200000000);
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THAT(fault([&] { Hdf5Set(folder / "pipe"); }), Contains("pipe: is no plain file"));
 }
 
 TEST_CASE("What to_hdf5 cannot write it says") {

@@ -124,7 +124,16 @@ TEST_CASE("Every cut of a PNG file is refused, and so is a size that is not mean
   for (std::size_t i = 0, crc = png_check(large.substr(12, 17)); i < 4; ++i)
     large[29 + i] = static_cast<char>(crc >> (24 - 8 * i));
   write(path, large);
-  CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("65536 x 65536 pixels: 134217728 are read at most"));
+  CHECK_THAT(fault([&] { (void)read_image(path); }),
+             Contains("65536 x 65536 pixels, which a PNG file of") && Contains("cannot hold"));
+  write(path, whole);
+  CHECK_THAT(fault([&] { (void)read_image(path, 3, 99); }), Contains("10 x 10 pixels: 99 are read at most"));
+  CHECK(read_image(path, 3, 100).values == values);
+  std::string wide(fixtures::gray_jpeg, fixtures::gray_jpeg + sizeof fixtures::gray_jpeg);
+  const std::size_t frame = wide.find("\xff\xc0");
+  wide.replace(frame + 5, 4, "\x7f\xff\x7f\xff");
+  write(path, wide);
+  CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("32767 x 32767 pixels: 100000000 are read at most"));
   write(path, "GIF89a and more");
   CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("is neither a PNG nor a JPEG file"));
   CHECK_THAT(fault([&] { (void)read_image(path, 2); }), Contains("not 2"));

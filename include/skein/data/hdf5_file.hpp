@@ -3,6 +3,8 @@
 // includes it; empty in a program that does not link skein::hdf5. The library of most systems is not safe for threads: one call
 // at a time.
 #pragma once
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <limits>
@@ -85,8 +87,9 @@ class Hdf5Call {
 /// One array of a file, open to be read by rows.
 class Hdf5Array {
  public:
-  /// Throws FileError where the file has no such array of numbers.
-  Hdf5Array(const std::string& path, const std::string& name) : path_(path), name_(name), open_(open(path, name)) {
+  /// Throws FileError where the file has no such array of numbers, or a row or a chunk of it takes more bytes than the limit.
+  Hdf5Array(const std::string& path, const std::string& name, std::uint64_t limit)
+      : path_(path), name_(name), open_(open(path, name)) {
     const Hdf5Call call(path_);
     const Hdf5Handle space = call.made(H5Dget_space(id()), H5Sclose, "has an array '" + name_ + "' without extents");
     const int rank = H5Sget_simple_extent_ndims(space.get());
@@ -103,6 +106,7 @@ class Hdf5Array {
     class_ = H5Tget_class(type.get());
     if (class_ != H5T_INTEGER && class_ != H5T_FLOAT)
       throw FileError(path_, -1, "has in '" + name_ + "' an array of other than numbers");
+    check_sizes(limit);
     bytes_ = class_ == H5T_INTEGER && H5Tget_size(type.get()) == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE;
   }
   ~Hdf5Array() {
@@ -138,12 +142,32 @@ class Hdf5Array {
     Hdf5Handle file, array;
   };
   static Open open(const std::string& path, const std::string& name) {
+    struct stat facts {};
+    if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) throw FileError(path, -1, "is no plain file");
     const Hdf5Call call(path);
     Hdf5Handle file = call.made(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, "cannot be opened as an HDF5 file");
     const hid_t array = H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT);
     return {std::move(file), call.made(array, H5Dclose, "has no array '" + name + "'")};
   }
   hid_t id() const { return open_.array.get(); }
+  /// A row is read as up to 8 bytes a value, and the library holds a whole chunk.
+  void check_sizes(std::uint64_t limit) const {
+    const auto check = [&](const hsize_t* extents, std::size_t n, const char* what) {
+      std::uint64_t values = 1;
+      for (std::size_t i = 0; i < n; ++i)
+        values = extents[i] > (limit / 8) / values ? limit : values * std::max<hsize_t>(extents[i], 1);
+      if (values > limit / 8)
+        throw FileError(
+            path_, -1,
+            "has in '" + name_ + "' " + what + " of more than " + std::to_string(limit) + " bytes: give Hdf5Set a larger .limit");
+    };
+    check(extents_.data() + 1, extents_.size() - 1, "samples");
+    const Hdf5Handle how(H5Dget_create_plist(id()), H5Pclose);
+    std::vector<hsize_t> chunk(extents_.size());
+    if (how.get() >= 0 && H5Pget_layout(how.get()) == H5D_CHUNKED &&
+        H5Pget_chunk(how.get(), static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(chunk.size()))
+      check(chunk.data(), chunk.size(), "chunks");
+  }
 
   std::string path_, name_;
   Open open_;

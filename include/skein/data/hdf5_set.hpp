@@ -32,6 +32,8 @@ struct Hdf5Options {
   std::string samples = "x";  ///< (samples, ...): bytes, served as byte / 255, or other numbers, served as floats
   std::string targets = "y";  ///< integers (samples) or (samples, T) are class numbers, other numbers target vectors; empty: none
   int classes = 0;            ///< 0: the largest label plus one
+  std::uint64_t limit =
+      std::uint64_t{1} << 30;  ///< bytes of the targets as they are read, of a sample, and of a compressed chunk
 };
 
 /// The samples of an HDF5 file. Rows are read when a batch needs them, one after the other; targets are read at once.
@@ -94,7 +96,7 @@ void to_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Option
 
 #if SKEIN_WITH_HDF5
 inline void Hdf5Set::open(const std::string& path, const Hdf5Options& options) {
-  samples_ = std::make_shared<const detail::Hdf5Array>(path, options.samples);
+  samples_ = std::make_shared<const detail::Hdf5Array>(path, options.samples, options.limit);
   size_ = samples_->rows();
   for (std::size_t i = 1; i < samples_->extents().size(); ++i)
     sample_.e[sample_.rank++] = static_cast<int>(samples_->extents()[i]);
@@ -102,22 +104,23 @@ inline void Hdf5Set::open(const std::string& path, const Hdf5Options& options) {
   if (!options.targets.empty()) open_targets(path, options);
 }
 inline void Hdf5Set::open_targets(const std::string& path, const Hdf5Options& options) {
-  const detail::Hdf5Array targets(path, options.targets);
+  const detail::Hdf5Array targets(path, options.targets, options.limit);
   if (targets.rows() != size_ || targets.extents().size() > 2)
     throw FileError(path, -1,
                     "has in '" + options.targets + "' targets of " + std::to_string(targets.rows()) + " samples, and there are " +
                         std::to_string(size_) + ": (samples) or (samples, n)");
   const int each = targets.extents().size() == 2 ? static_cast<int>(targets.extents()[1]) : 1;
   const std::size_t values = static_cast<std::size_t>(size_) * static_cast<std::size_t>(each);
-  constexpr std::size_t most = std::size_t{1} << 27;  // 1 GiB while they are read: a file of a few bytes can claim any number
+  const std::size_t most = static_cast<std::size_t>(options.limit / 12);  // a file of a few bytes can claim any number
   if (values > most)
-    throw FileError(
-        path, -1,
-        "has in '" + options.targets + "' " + std::to_string(values) + " targets: " + std::to_string(most) + " are read at most");
+    throw FileError(path, -1,
+                    "has in '" + options.targets + "' " + std::to_string(values) + " targets: " + std::to_string(most) +
+                        " are read at most, unless .limit is larger");
   if (targets.integers()) {
     std::vector<std::int64_t> labels(values);
     targets.read(0, size_, labels.data());
     int classes = options.classes;
+    labels_.reserve(values);
     for (const std::int64_t label : labels) {
       if (!std::in_range<std::int32_t>(label) || label == std::numeric_limits<std::int32_t>::max())
         throw FileError(path, -1, "has in '" + options.targets + "' the class number " + std::to_string(label));

@@ -19,61 +19,82 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
+/// The bytes of a file, and what messages call it.
+struct ImageSource {
+  const std::string& path;
+  std::span<const unsigned char> bytes;
+  long pixel_limit;
+};
+
 /// Memory for an image of this size. Throws FileError for one that is too large to be meant.
-inline ImageBytes image_of(const std::string& path, long height, long width, int channels) {
-  if (height < 1 || width < 1 || height > image_pixel_limit / width)
-    throw FileError(path, 0,
+inline ImageBytes image_of(const ImageSource& from, long height, long width, int channels) {
+  if (height < 1 || width < 1 || height > from.pixel_limit / width)
+    throw FileError(from.path, 0,
                     "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
-                        " pixels: " + std::to_string(image_pixel_limit) + " are read at most");
+                        " pixels: " + std::to_string(from.pixel_limit) + " are read at most");
   ImageBytes image{{static_cast<int>(height), static_cast<int>(width)}, channels, {}};
   image.values.resize(static_cast<std::size_t>(height * width * channels));
   return image;
 }
 
-inline ImageBytes read_png(const std::string& path, std::span<const unsigned char> bytes, int channels) {
+inline ImageBytes read_png(const ImageSource& from, int channels) {
   struct Reader : png_image {
     Reader() : png_image{} { version = PNG_IMAGE_VERSION; }
     ~Reader() { png_image_free(this); }
   } reader;
-  if (!png_image_begin_read_from_memory(&reader, bytes.data(), bytes.size()))
-    throw FileError(path, -1, std::string("is a damaged PNG file: ") + reader.message);
+  if (!png_image_begin_read_from_memory(&reader, from.bytes.data(), from.bytes.size()))
+    throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
   reader.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  ImageBytes image = image_of(path, static_cast<long>(reader.height), static_cast<long>(reader.width), channels);
+  const auto height = static_cast<long>(reader.height), width = static_cast<long>(reader.width);
+  if (height > 0 && width / 8 / 1032 > static_cast<long>(from.bytes.size()) / height)  // a bit a pixel, deflate's 1032 for 1
+    throw FileError(from.path, 0,
+                    "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
+                        " pixels, which a PNG file of " + std::to_string(from.bytes.size()) + " bytes cannot hold");
+  ImageBytes image = image_of(from, height, width, channels);
   const png_color black{0, 0, 0};
   if (!png_image_finish_read(&reader, &black, image.values.data(), 0, nullptr))
-    throw FileError(path, -1, std::string("is a damaged PNG file: ") + reader.message);
+    throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
   return image;
 }
 
-inline ImageBytes read_jpeg(const std::string& path, std::span<const unsigned char> bytes, int channels) {
+inline ImageBytes read_jpeg(const ImageSource& from, int channels) {
   const struct Close {
     void operator()(void* handle) const { tjDestroy(handle); }
   } close{};
   const std::unique_ptr<void, Close> reader(tjInitDecompress(), close);
   const auto check = [&](int failed) {
-    if (failed) throw FileError(path, -1, std::string("is a damaged JPEG file: ") + tjGetErrorStr2(reader.get()));
+    if (failed) throw FileError(from.path, -1, std::string("is a damaged JPEG file: ") + tjGetErrorStr2(reader.get()));
   };
+#ifdef TJFLAG_LIMITSCANS
+  constexpr int most_scans = TJFLAG_LIMITSCANS;  // 500: each scan of a small file may touch the whole image
+#else
+  constexpr int most_scans = 0;
+#endif
   int width = 0, height = 0, sampling = 0, colours = 0;
-  const auto size = static_cast<unsigned long>(bytes.size());
-  check(tjDecompressHeader3(reader.get(), bytes.data(), size, &width, &height, &sampling, &colours));
-  ImageBytes image = image_of(path, height, width, channels);
-  check(tjDecompress2(reader.get(), bytes.data(), size, image.values.data(), width, 0, height,
-                      channels == 1 ? TJPF_GRAY : TJPF_RGB, 0));
+  const auto size = static_cast<unsigned long>(from.bytes.size());
+  check(tjDecompressHeader3(reader.get(), from.bytes.data(), size, &width, &height, &sampling, &colours));
+  ImageBytes image = image_of(from, height, width, channels);
+  check(tjDecompress2(reader.get(), from.bytes.data(), size, image.values.data(), width, 0, height,
+                      channels == 1 ? TJPF_GRAY : TJPF_RGB, most_scans));
   return image;
 }
 
-inline ImageBytes read_image_file(const std::string& path, int channels) {
+/// A file's bytes as an image, whatever its name.
+inline ImageBytes decode_image(const ImageSource& from, int channels) {
   if (channels != 1 && channels != 3)
     throw ArgumentError("read_image: an image has 3 channels, red, green and blue, or 1, gray; not " + std::to_string(channels));
-  const MappedFile file = map_file(path);
-  const std::span<const unsigned char> bytes(file.bytes.get(), file.size);
   constexpr unsigned char png[] = {0x89, 'P', 'N', 'G'}, jpeg[] = {0xff, 0xd8, 0xff};
   const auto begins = [&](std::span<const unsigned char> with) {
-    return bytes.size() >= with.size() && std::equal(with.begin(), with.end(), bytes.begin());
+    return from.bytes.size() >= with.size() && std::equal(with.begin(), with.end(), from.bytes.begin());
   };
-  if (begins(png)) return read_png(path, bytes, channels);
-  if (begins(jpeg)) return read_jpeg(path, bytes, channels);
-  throw FileError(path, 0, "is neither a PNG nor a JPEG file");
+  if (begins(png)) return read_png(from, channels);
+  if (begins(jpeg)) return read_jpeg(from, channels);
+  throw FileError(from.path, 0, "is neither a PNG nor a JPEG file");
+}
+
+inline ImageBytes read_image_file(const std::string& path, int channels, long pixel_limit) {
+  const MappedFile file = map_file(path);
+  return skein::detail::reading(path, [&] { return decode_image({path, {file.bytes.get(), file.size}, pixel_limit}, channels); });
 }
 
 inline void write_png_file(const std::string& path, const ImageBytes& image) {

@@ -25,8 +25,9 @@ struct ImageBytes {
   std::vector<std::uint8_t> values;
 };
 
-/// The most pixels of an image that is read: 2^27, which is 384 MiB of colours.
-inline constexpr long image_pixel_limit = 1L << 27;
+/// The most pixels of an image that is read, unless the caller says otherwise. A progressive JPEG file takes 6 bytes a pixel
+/// while it is read and 3 for its colours: 900 MB.
+inline constexpr long image_pixel_limit = 100'000'000;
 
 namespace detail {
 /// Is it named as one that can be read: .png, .jpg, .jpeg, in small or large letters.
@@ -35,7 +36,7 @@ inline bool names_image(std::string_view path) {
   for (char& c : end) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return end == ".png" || end == ".jpg" || end == ".jpeg";
 }
-ImageBytes read_image_file(const std::string& path, int channels);
+ImageBytes read_image_file(const std::string& path, int channels, long pixel_limit);
 void write_png_file(const std::string& path, const ImageBytes& image);
 
 template <bool Linked> consteval void assert_images_linked() {
@@ -46,10 +47,12 @@ template <bool Linked> consteval void assert_images_linked() {
 }  // namespace detail
 
 /// Reads a PNG or JPEG file with 3 channels (red, green, blue) or 1 (gray): colours become gray, and gray ones become coloured,
-/// as needed; transparent pixels are laid over black; 16 bits become 8. Throws FileError where it is neither, or damaged.
-template <bool Linked = SKEIN_WITH_IMAGES != 0> ImageBytes read_image(const std::string& path, int channels = 3) {
+/// as needed; transparent pixels are laid over black; 16 bits become 8. Throws FileError where it is neither, damaged, or has
+/// more pixels than the limit.
+template <bool Linked = SKEIN_WITH_IMAGES != 0>
+ImageBytes read_image(const std::string& path, int channels = 3, long pixel_limit = image_pixel_limit) {
   detail::assert_images_linked<Linked>();
-  if constexpr (Linked) return detail::read_image_file(path, channels);
+  if constexpr (Linked) return detail::read_image_file(path, channels, pixel_limit);
 }
 /// Writes a PNG file. Throws ArgumentError for an image whose values are not as many as its size says, FileError where it cannot
 /// be written.

@@ -20,6 +20,7 @@ namespace skein::inline SKEIN_ABI::data {
 struct ImageFolderOptions {
   ImageSize size{};  ///< all become that large (resize(), then rounded to bytes); 0 x 0: all must be as large as the first
   int channels = 3;  ///< red, green, blue; 1: gray
+  long pixel_limit = image_pixel_limit;  ///< of an image as it is in its file
 };
 
 /// Images in files, read when a batch needs them. The classes are the folders below the root, in the order of their names; within
@@ -42,7 +43,7 @@ class ImageFolder {
     std::sort(classes_.begin(), classes_.end());
     for (std::size_t k = 0; k < classes_.size(); ++k) list(fs::path(root) / classes_[k], static_cast<std::int32_t>(k));
     const bool given = options.size.height != 0 || options.size.width != 0;
-    if (!given) options_.size = detail::read_image_file(path(0), options.channels).size;
+    if (!given) options_.size = detail::read_image_file(path(0), options.channels, options.pixel_limit).size;
     if (options_.size.height < 1 || options_.size.width < 1)
       throw ArgumentError("ImageFolder: .size has a height and a width above 0, or neither");
     stretches_ = given;
@@ -59,7 +60,7 @@ class ImageFolder {
   /// Throws FileError where the file is damaged, or has another size than all and none was asked for.
   void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
     label = files_[static_cast<std::size_t>(i)].second;
-    const ImageBytes image = detail::read_image_file(path(i), options_.channels);
+    const ImageBytes image = detail::read_image_file(path(i), options_.channels, options_.pixel_limit);
     const auto number = [](std::uint8_t byte) { return static_cast<float>(byte) * (1.0f / 255); };
     if (image.size == options_.size) {
       std::transform(image.values.begin(), image.values.end(), x.begin(), number);
