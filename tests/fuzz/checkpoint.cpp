@@ -16,7 +16,7 @@
 #include <skein/train/checkpoint.hpp>
 #include <skein/train/history.hpp>
 
-#include "replay.hpp"
+#include "target.hpp"
 
 namespace st = skein::train;
 
@@ -68,24 +68,6 @@ void seal(std::vector<std::byte>& bytes) {
   const std::string digits = st::detail::hex(st::detail::hash_of_header(header));
   if (at >= st::detail::safetensors_hash.size() && at + 16 <= header.size()) std::memcpy(bytes.data() + at, digits.data(), 16);
 }
-/// Any text between the fixed words of a header: what it means has one text.
-void read_header(std::span<const std::byte> bytes) {
-  std::string text(st::detail::safetensors_begin);
-  text +=
-      std::to_string(st::checkpoint_version) + "\"," + std::string(st::detail::safetensors_hash) + std::string(16, '0') + "\"";
-  text.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  text.resize((text.size() + 8 + 63) / 64 * 64 - 8, ' ');
-  std::uint64_t length = text.size();
-  std::string header(8, '\0');
-  std::memcpy(header.data(), &length, 8);
-  header += text;
-  try {
-    st::FileTable table = st::detail::read_safetensors_header(header, "fuzzed");
-    for (const st::SectionInfo& s : table.sections) (void)st::parse_piece(s.name);
-    (void)st::gather_sections(std::span<const st::FileTable>(&table, 1), "fuzzed");
-  } catch (const skein::FileError&) {}
-}
-
 void read_checkpoint(std::span<const std::byte> bytes, st::Verify verify) {
   try {
     st::CheckpointReader reader(st::InputFile(bytes, "fuzzed"), verify);
@@ -105,10 +87,9 @@ void read_checkpoint(std::span<const std::byte> bytes, st::Verify verify) {
   } catch (const skein::FileError&) {}
 }
 /// A small checkpoint with a section of each kind.
-std::vector<std::byte> sound_file() {
-  char folder[] = "/tmp/skein-fuzz-XXXXXX";
-  if (!mkdtemp(folder)) std::abort();
-  const std::string path = std::string(folder) + "/c";
+fuzz::Bytes sound_file() {
+  fuzz::Folder folder;
+  const std::string path = folder / "c";
   const std::vector<float> values(24, 1.5f);
   Everything object;
   object.children.resize(2);
@@ -118,46 +99,49 @@ std::vector<std::byte> sound_file() {
   writer.add("flat", std::span<const float>(values));
   writer.add_object("object", object);
   writer.commit(path);
-  const st::InputFile file(path);
-  std::vector<std::byte> bytes(static_cast<std::size_t>(file.size()));
-  file.read_at(0, bytes.data(), bytes.size());
-  ::unlink(path.c_str());
-  ::rmdir(folder);
-  return bytes;
+  return fuzz::read_file(path);
 }
 
-/// The sound file with three bytes an edit: where (two), what.
-std::vector<std::byte> edited(std::span<const std::byte> edits) {
-  static const std::vector<std::byte> sound = sound_file();
-  std::vector<std::byte> bytes = sound;
-  for (; edits.size() >= 3; edits = edits.subspan(3))
-    bytes[(std::to_integer<std::size_t>(edits[0]) | std::to_integer<std::size_t>(edits[1]) << 8) % bytes.size()] = edits[2];
-  return bytes;
-}
-}  // namespace
+std::span<const std::byte> as_bytes(fuzz::Input bytes) { return std::as_bytes(bytes); }
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
-  const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data) + 1, size - 1);
-  switch (data[0] % 7) {
+void run(fuzz::Input data) {
+  if (data.empty()) return;
+  static const fuzz::Bytes sound = sound_file();
+  const fuzz::Input bytes = data.subspan(1);
+  switch (data[0] % 6) {
     case 0:
-      read_archive<Everything>(bytes);
-      break;
+      return read_archive<Everything>(as_bytes(bytes));
     case 1:
-      read_archive<skein::History>(bytes);
-      break;
+      return read_archive<skein::History>(as_bytes(bytes));
     case 2:
-      read_checkpoint(bytes, st::Verify::Whole);
-      break;
-    case 3:
-      read_header(bytes);
-      break;
+      return read_checkpoint(as_bytes(bytes), st::Verify::Whole);
     default: {
-      std::vector<std::byte> sealed = data[0] % 7 == 4 ? edited(bytes) : std::vector<std::byte>(bytes.begin(), bytes.end());
-      if (data[0] % 7 == 6) seal_format_1(sealed);
+      const fuzz::Bytes whole = data[0] % 6 == 3 ? fuzz::edited(sound, bytes) : fuzz::Bytes(bytes.begin(), bytes.end());
+      const std::span<const std::byte> view = as_bytes(whole);
+      std::vector<std::byte> sealed(view.begin(), view.end());
+      if (data[0] % 6 == 5) seal_format_1(sealed);
       else seal(sealed);
       read_checkpoint(sealed, st::Verify::Table);
     }
   }
-  return 0;
 }
+
+std::vector<fuzz::Bytes> seeds() {
+  std::vector<fuzz::Bytes> all{{3, 100, 0, 'x'}};
+  Everything object;
+  object.children.resize(1);
+  const std::vector<std::byte> archive = st::to_bytes(object), history = st::to_bytes(skein::History{});
+  const fuzz::Bytes file = sound_file();
+  const auto add = [&](std::uint8_t kind, const auto& bytes) {
+    all.push_back({kind});
+    for (const auto b : bytes) all.back().push_back(static_cast<std::uint8_t>(b));
+  };
+  add(0, archive);
+  add(1, history);
+  add(2, file);
+  add(4, file);
+  return all;
+}
+}  // namespace
+
+SKEIN_FUZZ_TARGET(checkpoint, run, seeds)

@@ -7,18 +7,19 @@
 
 #include <skein/data/csv.hpp>
 
-#include "replay.hpp"
+#include "target.hpp"
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  if (size == 0) return 0;
+namespace {
+void run(fuzz::Input data) {
+  if (data.empty()) return;
   using skein::data::Header;
   skein::data::CsvOptions options;
   options.header = data[0] % 3 == 0 ? Header::automatic : data[0] % 3 == 1 ? Header::present : Header::absent;
   options.separator = data[0] & 4 ? ';' : data[0] & 8 ? '\t' : ',';
-  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  const std::string_view text = fuzz::words(data.subspan(1));
   try {
     const skein::data::Table table = skein::data::parse_csv(text, "fuzz", options);
-    if (table.columns() < 1 || static_cast<std::size_t>(table.rows()) > size) std::abort();
+    if (table.columns() < 1 || static_cast<std::size_t>(table.rows()) > data.size()) std::abort();
     for (int c = 0; c < table.columns(); ++c) {
       if (table.of(c).size() != table.rows()) std::abort();
       for (std::int64_t r = 0; r < table.rows(); ++r)
@@ -32,5 +33,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } catch (const skein::FileError& e) {
     if (e.path() != "fuzz" || e.offset() > static_cast<long long>(text.size())) std::abort();
   }
-  return 0;
 }
+
+std::vector<fuzz::Bytes> seeds() {
+  return {fuzz::bytes_of(std::string(1, '\0') + "a,b\n1,2.5e3\n\"x\"\"y\",\n"),
+          fuzz::bytes_of("\x04"
+                         "007;NA\r\n-1;+2\r\n"),
+          fuzz::bytes_of("\x09"
+                         "1\t2\n3\t1e-400\n")};
+}
+}  // namespace
+
+SKEIN_FUZZ_TARGET(csv, run, seeds)

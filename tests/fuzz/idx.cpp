@@ -8,7 +8,7 @@
 
 #include <skein/data/idx.hpp>
 
-#include "replay.hpp"
+#include "target.hpp"
 
 namespace {
 void read(std::span<const unsigned char> bytes) {
@@ -25,12 +25,12 @@ void read(std::span<const unsigned char> bytes) {
 
 #if SKEIN_WITH_ZLIB
 /// The input as the contents of a sound gzip file, so that mutations reach what stands behind the inflater.
-std::vector<unsigned char> framed(const std::uint8_t* data, std::size_t size) {
+std::vector<unsigned char> framed(fuzz::Input data) {
   z_stream z{};
   if (deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) return {};
-  std::vector<unsigned char> out(deflateBound(&z, size) + 64);
-  z.next_in = const_cast<std::uint8_t*>(data);
-  z.avail_in = static_cast<uInt>(size);
+  std::vector<unsigned char> out(deflateBound(&z, data.size()) + 64);
+  z.next_in = const_cast<std::uint8_t*>(data.data());
+  z.avail_in = static_cast<uInt>(data.size());
   z.next_out = out.data();
   z.avail_out = static_cast<uInt>(out.size());
   deflate(&z, Z_FINISH);
@@ -39,12 +39,19 @@ std::vector<unsigned char> framed(const std::uint8_t* data, std::size_t size) {
   return out;
 }
 #endif
+
+void run(fuzz::Input data) {
+  read(data);
+#if SKEIN_WITH_ZLIB
+  if (data.size() < 512) read(framed(data));
+#endif
+}
+
+std::vector<fuzz::Bytes> seeds() {
+  return {{0, 0, 8, 1, 0, 0, 0, 3, 1, 2, 3},
+          {0, 0, 0x0d, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0x40, 0, 0, 0},
+          {0, 0, 9, 2, 0, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff}};
+}
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  read({data, size});
-#if SKEIN_WITH_ZLIB
-  if (size < 512) read(framed(data, size));
-#endif
-  return 0;
-}
+SKEIN_FUZZ_TARGET(idx, run, seeds)
