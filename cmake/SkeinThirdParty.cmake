@@ -2,8 +2,8 @@
 # What skein links to, found the same way in the source tree and from an installed package: a header library does not care what
 # was there when it was installed, only what is there when it is used. Each finding becomes a line of the summary.
 
-set(SKEIN_COMPONENTS mpi cuda nccl xtensor lapack images hdf5)
-foreach(part ONEDNN MPI CUDA)
+set(SKEIN_COMPONENTS mpi gloo cuda nccl xtensor lapack images hdf5)
+foreach(part ONEDNN MPI GLOO CUDA)
   if(NOT DEFINED SKEIN_${part})
     set(SKEIN_${part} AUTO CACHE STRING "Use ${part}: AUTO (where found), ON (or stop), OFF")
     set_property(CACHE SKEIN_${part} PROPERTY STRINGS AUTO ON OFF)
@@ -121,7 +121,7 @@ function(skein_link_core target)
   endif()
 endfunction()
 
-# skein_find_component(<mpi|cuda|nccl|xtensor|lapack|images|hdf5>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
+# skein_find_component(<mpi|gloo|cuda|nccl|xtensor|lapack|images|hdf5>): sets SKEIN_HAS_<component>, and SKEIN_WHY_NOT_<component> where it is absent.
 # A macro: what find_package sets has to stay visible where the component is linked.
 macro(skein_find_component component)
   set(SKEIN_HAS_${component} FALSE)
@@ -141,6 +141,24 @@ macro(skein_find_component component)
                      "apt install libopenmpi-dev openmpi-bin libboost-mpi-dev libboost-serialization-dev")
         set(SKEIN_WHY_NOT_mpi
             "ranks are threads only; apt install libopenmpi-dev openmpi-bin libboost-mpi-dev libboost-serialization-dev")
+      endif()
+    endif()
+  elseif("${component}" STREQUAL "gloo")
+    # Not by its own package, which says neither where its headers are used nor which version it is.
+    if(NOT SKEIN_GLOO)
+      set(SKEIN_WHY_NOT_gloo "switched off by SKEIN_GLOO=OFF")
+    else()
+      find_path(SKEIN_GLOO_INCLUDE gloo/transport/unbound_buffer.h HINTS "${GLOO_ROOT}" "$ENV{GLOO_ROOT}" PATH_SUFFIXES include)
+      find_library(SKEIN_GLOO_LIBRARY gloo HINTS "${GLOO_ROOT}" "$ENV{GLOO_ROOT}" PATH_SUFFIXES lib lib64)
+      mark_as_advanced(SKEIN_GLOO_INCLUDE SKEIN_GLOO_LIBRARY)
+      if(SKEIN_GLOO_INCLUDE AND SKEIN_GLOO_LIBRARY)
+        set(SKEIN_HAS_gloo TRUE)
+        file(STRINGS "${SKEIN_GLOO_INCLUDE}/gloo/config.h" skein_gloo_version REGEX "^#define GLOO_VERSION_M")
+        string(REGEX REPLACE "[^0-9;]" "" skein_version_gloo "${skein_gloo_version}")
+        list(JOIN skein_version_gloo "." skein_version_gloo)
+      else()
+        skein_demand(SKEIN_GLOO "gloo" "apt install libgloo-dev")
+        set(SKEIN_WHY_NOT_gloo "ranks of torchrun need MPI or GPUs; apt install libgloo-dev")
       endif()
     endif()
   elseif("${component}" STREQUAL "cuda")
@@ -231,6 +249,9 @@ function(skein_link_component target component)
   if(component STREQUAL "mpi")
     target_link_libraries(${target} INTERFACE Boost::mpi Boost::serialization MPI::MPI_CXX)
     set_target_properties(${target} PROPERTIES INTERFACE_SKEIN_LINKS_MPI ON COMPATIBLE_INTERFACE_BOOL SKEIN_LINKS_MPI)
+  elseif(component STREQUAL "gloo")
+    target_include_directories(${target} SYSTEM INTERFACE "${SKEIN_GLOO_INCLUDE}")
+    target_link_libraries(${target} INTERFACE "${SKEIN_GLOO_LIBRARY}")
   elseif(component STREQUAL "cuda")
     # CMake 3.25 cannot ask nvcc for C++20 by cxx_std_20: the flag is passed.
     # The suppressed warnings: pragmas for g++ in the host's loops, and what the constexpr code of layers makes nvcc say.

@@ -16,6 +16,11 @@
 #include <skein/comm/launch/started_ranks.ipp>
 #include <skein/comm/measure.ipp>
 #include <skein/comm/messages.ipp>
+#include <skein/comm/node/node_pages.ipp>
+#include <skein/comm/node/process_numbers.ipp>
+#include <skein/comm/node/segment.ipp>
+#include <skein/comm/node/shared_links.ipp>
+#include <skein/comm/node/shared_transport.ipp>
 #include <skein/comm/options.ipp>
 #include <skein/comm/self/self_comm.ipp>
 #include <skein/comm/sim/delayed.ipp>

@@ -12,11 +12,7 @@
 #include <skein/comm/mpi/message_transport.ipp>
 #include <skein/comm/mpi/mpi_comm.ipp>
 #include <skein/comm/mpi/native_transport.ipp>
-#include <skein/comm/mpi/node_pages.ipp>
 #include <skein/comm/mpi/point_to_point.ipp>
-#include <skein/comm/mpi/segment.ipp>
 #include <skein/comm/mpi/process_watch.ipp>
 #include <skein/comm/mpi/session.ipp>
-#include <skein/comm/mpi/shared_links.ipp>
-#include <skein/comm/mpi/shared_transport.ipp>
 #include <skein/comm/mpi/signature_check.ipp>

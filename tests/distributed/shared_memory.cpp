@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "skein/comm/fold.hpp"
-#include "skein/comm/mpi/shared_transport.hpp"
+#include "skein/comm/mpi/node_meeting.hpp"
+#include "skein/comm/node/shared_transport.hpp"
 
 namespace sk = skein;
 using sk::comm::Collective, sk::comm::CollectiveCall, sk::comm::SharedTransport;
@@ -28,7 +29,7 @@ TEST_CASE("sums are right after 2^31 chunks without one") {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   sk::comm::Segment segment;
-  REQUIRE(segment.create(MPI_COMM_WORLD, rank, ranks));
+  REQUIRE(sk::comm::MpiNodeMeeting{MPI_COMM_WORLD}.make(segment, rank, ranks));
   SharedTransport transport(segment, rank, ranks, before);
   // As `before` barriers of one chunk leave it: none of them folded.
   for (const int which : {SharedTransport::In, SharedTransport::Taken})

@@ -34,6 +34,7 @@ ROOTS = {
     "parallel.hpp": "",
     "mpi.hpp": "mpi",
     "cuda.hpp": "cuda",
+    "gloo.hpp": "gloo",
     "nccl.hpp": "cuda nccl",
     "xtensor.hpp": "",
     "simulate.hpp": "",
@@ -41,7 +42,7 @@ ROOTS = {
 # What trainings are only tried with has an umbrella of its own: no other brings it in.
 TRIALS = {("comm", "sim"), ("parallel", "simulate")}
 BODIES = '#if !%s\n#include "%s.ipp"\n#endif'
-BACK_ENDS = {"mpi", "cuda", "nccl"}
+BACK_ENDS = {"mpi", "gloo", "cuda", "nccl"}
 KNOWS = {"nccl": {"cuda"}}                                   # nccl.h itself includes the CUDA runtime
 
 # A third party, by the beginning of its includes, and the doors behind which it lives ("*": anywhere but in fwd.hpp).
@@ -52,6 +53,7 @@ DOORS = [
     (r"(thrust|cub|cuda|nvtx3)/", ["*/cuda/*"]),
     (r"nccl\.h", ["comm/nccl/*"]),
     (r"mpi\.h|boost/(mpi|serialization/|archive/)", ["comm/mpi/*"]),
+    (r"gloo/", ["comm/gloo/*"]),
     (r"(oneapi/dnnl/)?dnnl", ["ops/cpu/*"]),
     (r"xsimd/", ["ops/cpu/*", "tensor/*"]),
     (r"(cblas|lapacke|lapack)\.h|mkl", ["ops/cpu/*"]),

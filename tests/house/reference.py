@@ -21,7 +21,7 @@ import xml.etree.ElementTree as ElementTree
 
 import laws
 
-UMBRELLAS = ("skein.hpp", "parallel.hpp", "simulate.hpp", "mpi.hpp", "cuda.hpp", "nccl.hpp")
+UMBRELLAS = ("skein.hpp", "parallel.hpp", "simulate.hpp", "mpi.hpp", "gloo.hpp", "cuda.hpp", "nccl.hpp")
 KERNELS = re.compile(r"^ops/(cpu|cuda|reference)/")
 HIDDEN = laws.PRIVATE | {"reference", "std", "fmt", "boost"}
 PAGES = {  # of the reference, in the order of its table of contents

@@ -18,8 +18,9 @@
 
 #include "../../support/said.hpp"
 #include "skein/comm/mpi/long_wait.hpp"
-#include "skein/comm/mpi/node_pages.hpp"
-#include "skein/comm/mpi/segment.hpp"
+#include "skein/comm/mpi/node_meeting.hpp"
+#include "skein/comm/node/node_pages.hpp"
+#include "skein/comm/node/segment.hpp"
 
 namespace comm = skein::comm;
 using namespace std::chrono_literals;
@@ -80,7 +81,7 @@ TEST_CASE("shared memory that is too small is said once") {
     ::setrlimit(RLIMIT_FSIZE, &small);
     for (int i = 0; i < 2; ++i) {
       comm::Segment segment;
-      CHECK_FALSE(segment.create(MPI_COMM_SELF, 0, 3));
+      CHECK_FALSE(comm::MpiNodeMeeting{MPI_COMM_SELF}.make(segment, 0, 3));
     }
     ::setrlimit(RLIMIT_FSIZE, &before);
   });

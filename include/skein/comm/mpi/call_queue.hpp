@@ -11,7 +11,7 @@
 #include "level_transport.hpp"
 #include "message_transport.hpp"
 #include "native_transport.hpp"
-#include "shared_transport.hpp"
+#include "../node/shared_transport.hpp"
 #include "signature_check.hpp"
 
 SKEIN_BEGIN_COLD

@@ -2,6 +2,7 @@
 // The bodies of call_queue.hpp.
 #pragma once
 #include "call_queue.hpp"
+#include "node_meeting.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -10,7 +11,7 @@ namespace skein::inline SKEIN_ABI::comm {
 SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, int ranks, const CommOptions& options, bool native,
                                       bool shares, bool alone)
     : options_(options), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
-  if (ranks > 1 && shares && alone && segment_.create(comm, rank, ranks)) shared_.emplace(segment_, rank, ranks);
+  if (ranks > 1 && shares && alone && MpiNodeMeeting{comm}.make(segment_, rank, ranks)) shared_.emplace(segment_, rank, ranks);
   if (ranks == 1 || !native || shared_) return;
   native_.emplace(comm, rank, ranks, options);
   if (shares) levels_.create(comm, node, options);

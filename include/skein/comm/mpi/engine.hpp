@@ -14,7 +14,7 @@
 #include "failure_detector.hpp"
 #include "point_to_point.hpp"
 #include "process_watch.hpp"
-#include "shared_links.hpp"
+#include "../node/shared_links.hpp"
 
 SKEIN_BEGIN_COLD
 

@@ -189,21 +189,12 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   if (notes()) serve([&] { return waiting_text(message); });
   look_for_the_dead(message);
   if (!timer.over()) return;
-  std::string text = waiting_text(message) + ": ";
+  const std::string text = waiting_text(message) + ": ";
   const std::string within = " within " + seconds_text(timer.limit());
   if (message) {
     fail(text + "no counterpart" + within);
   } else if (const SharedTransport* const memory = queue_->through_memory()) {
-    bool any_absent = false, any = false;
-    for (int r = 0; r < size_; ++r) any_absent = any_absent || (memory->lacks(r) && !memory->has_begun(r));
-    const auto missing = [&](int r) { return memory->lacks(r) && (!any_absent || !memory->has_begun(r)); };
-    for (int r = 0; r < size_; ++r) any = any || missing(r);
-    if (!any) return;
-    if (any_absent) text = not_called_text(queue_->current().signature, ranks_text(size_, missing)) + text;
-    text += ranks_text(size_, missing) +
-            (any_absent ? " did not arrive" + within
-                        : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
-    fail(text);
+    if (const std::string missing = memory->missing_text(timer.limit()); !missing.empty()) fail(missing);
   } else {
     ask_who_is_missing(text, within, timer.limit());
   }

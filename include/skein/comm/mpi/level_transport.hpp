@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "native_transport.hpp"
-#include "shared_transport.hpp"
+#include "../node/shared_transport.hpp"
 
 SKEIN_BEGIN_COLD
 

@@ -2,6 +2,7 @@
 // The bodies of level_transport.hpp.
 #pragma once
 #include "level_transport.hpp"
+#include "node_meeting.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -22,7 +23,7 @@ SKEIN_MPI_INLINE bool LevelTransport::create(MPI_Comm comm, MPI_Comm node, const
   int most[2] = {};
   MPI_Allreduce(own, most, 2, MPI_INT, MPI_MAX, comm);
   if (most[0] != -most[1] || places_ == 1 || places_ == ranks_) return false;
-  int good = segment_.create(node, place_, places_) ? 1 : 0, all = 0;
+  int good = MpiNodeMeeting{node}.make(segment_, place_, places_) ? 1 : 0, all = 0;
   MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
   if (!all) return false;
   check_mpi(MPI_Comm_split(comm, place_, rank, &comm_), "MPI_Comm_split");

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of mpi_comm.hpp.
 #pragma once
+#include "../node/share_pages.hpp"
 #include "mpi_comm.hpp"
-
-#include <sys/mman.h>
 
 #include "long_wait.hpp"
 
@@ -60,26 +59,8 @@ SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
 
 SKEIN_MPI_INLINE comm::SharedPages MpiComm::share(std::size_t bytes) {
   if (size() == 1 || !shares_memory()) return {};
-  const auto asked = engine_->options().shared_pages ? static_cast<std::int64_t>(bytes) : 0;
-  std::int64_t most[] = {asked, -asked};
-  all_reduce(std::span(most), Max{});
-  if (most[0] <= 0 || most[0] != -most[1]) return {};
-  struct File {
-    char name[64] = "";
-    bool made = false;
-    ~File() { remove(); }
-    void remove() {
-      if (std::exchange(made, false)) shm_unlink(name);
-    }
-  } file;
-  const auto pages = std::make_shared<comm::NodePages>(rank(), size(), bytes);
-  if (rank() == 0) file.made = pages->make(file.name);
-  broadcast(std::span(file.name));
-  std::int64_t failed[] = {pages->map(file.name) ? 0 : 1};
-  all_reduce(std::span(failed), Max{});
-  file.remove();
-  if (failed[0] != 0) return {};
-  pages->touch();
+  const auto pages = comm::share_pages(*this, engine_->options().shared_pages ? bytes : 0);
+  if (!pages) return {};
   engine_->add(pages);
   return {std::shared_ptr<void>(pages, pages->own()), bytes};
 }

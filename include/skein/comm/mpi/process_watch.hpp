@@ -6,15 +6,12 @@
 #include <memory>
 #include <vector>
 
+#include "../node/process_numbers.hpp"
 #include "api.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
-
-/// Numbers of processes mean the same where this is the same: on a machine since it started, and in one namespace of it. 0: not
-/// known.
-std::uint64_t process_numbers();
 
 /// The processes of a communicator's other ranks on this machine.
 class ProcessWatch {

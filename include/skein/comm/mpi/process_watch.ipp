@@ -4,18 +4,15 @@
 #include "process_watch.hpp"
 
 #include <poll.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <mutex>
 
 #include "../../core/clock.hpp"
-#include "../../core/hash.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -30,18 +27,6 @@ struct ProcessWatch::Process {
   }
   const int fd;
 };
-
-SKEIN_MPI_INLINE std::uint64_t process_numbers() {
-  char boot[64] = "";
-  if (std::FILE* const f = std::fopen("/proc/sys/kernel/random/boot_id", "r")) {
-    if (!std::fgets(boot, sizeof boot, f)) boot[0] = 0;
-    std::fclose(f);
-  }
-  struct stat space {};
-  if (!boot[0] || ::stat("/proc/self/ns/pid", &space) != 0) return 0;
-  const std::uint64_t both[2] = {hash_bytes(boot, sizeof boot), static_cast<std::uint64_t>(space.st_ino)};
-  return hash_bytes(both, sizeof both) | 1;
-}
 
 SKEIN_MPI_INLINE std::shared_ptr<ProcessWatch::Process> ProcessWatch::open(int pid) {
   static std::mutex mutex;

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "api.hpp"
+#include "../../core/config.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -63,6 +63,6 @@ class NodePages {
 
 SKEIN_END_COLD
 
-#if !SKEIN_COMPILED_MPI
+#if !SKEIN_COMPILED
 #include "node_pages.ipp"
 #endif

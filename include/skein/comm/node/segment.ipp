@@ -9,12 +9,12 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE Segment::~Segment() {
+SKEIN_INLINE Segment::~Segment() {
   unmap();
   if (file_ >= 0) ::close(file_);
 }
 
-SKEIN_MPI_INLINE bool Segment::create(MPI_Comm comm, int rank, int ranks) {
+SKEIN_INLINE bool Segment::create(NodeMeeting& meeting, int rank, int ranks) {
   ranks_ = ranks;
   slot_ = std::max<std::size_t>(std::size_t{128} << 10, static_cast<std::size_t>(ranks) * 4096);
   // A ring longer than the second-level cache: a slot that comes round again has left the reader's cache, and is written at
@@ -31,25 +31,22 @@ SKEIN_MPI_INLINE bool Segment::create(MPI_Comm comm, int rank, int ranks) {
   folding_at_ = slots_at_ + slot_ * depth_ * n();
   bytes_ = (folding_at_ + slot_ * folding_depth * n() + 4095) / 4096 * 4096;
   char name[64] = "";
-  int good = 1;
-  if (rank == 0) good = make(name) ? 1 : 0;
-  MPI_Bcast(name, sizeof name, MPI_CHAR, 0, comm);
-  if (rank != 0) good = name[0] && open(name) ? 1 : 0;
-  int all = 0;
-  MPI_Allreduce(&good, &all, 1, MPI_INT, MPI_MIN, comm);
+  bool good = rank != 0 || make(name);
+  meeting.tell(name);
+  if (rank != 0) good = name[0] && open(name);
+  const bool all = meeting.all(good);
   if (rank == 0 && name[0]) shm_unlink(name);
   if (!all) unmap();
   static bool said = false;
   if (!all && rank == 0 && !std::exchange(said, true))
-    std::fprintf(
-        stderr,
-        "skein: /dev/shm has no room for %zu MB, so that the %d ranks of this machine exchange by MPI's messages, which is "
-        "slower: give a container --shm-size=%zum\n",
-        (bytes_ >> 20) + 1, ranks, (bytes_ >> 20) + 65);
-  return all != 0;
+    std::fprintf(stderr,
+                 "skein: /dev/shm has no room for %zu MB, so that the %d ranks of this machine exchange by messages, which is "
+                 "slower: give a container --shm-size=%zum\n",
+                 (bytes_ >> 20) + 1, ranks, (bytes_ >> 20) + 65);
+  return all;
 }
 
-SKEIN_MPI_INLINE void Segment::grow_link(int from, int to, std::uint64_t bytes) {
+SKEIN_INLINE void Segment::grow_link(int from, int to, std::uint64_t bytes) {
   LinkLine& l = link(from, to);
   if (bytes <= small_ || !larges_ || full_ || l.large.load(std::memory_order_relaxed)) return;
   if (l.produced.load(std::memory_order_relaxed) != l.consumed.load(std::memory_order_acquire)) return;
@@ -57,7 +54,7 @@ SKEIN_MPI_INLINE void Segment::grow_link(int from, int to, std::uint64_t bytes) 
   if (!full_) l.large.store(1, std::memory_order_release);
 }
 
-SKEIN_MPI_INLINE void Segment::fail(const std::string& message) const {
+SKEIN_INLINE void Segment::fail(const std::string& message) const {
   Head& head = *at<Head>(0);
   std::uint32_t none = 0;
   if (head.failed.compare_exchange_strong(none, 1)) {
@@ -69,7 +66,7 @@ SKEIN_MPI_INLINE void Segment::fail(const std::string& message) const {
     for (const Counter& c : line(r).counter) wake_all(c, Reach::Machine);
 }
 
-SKEIN_MPI_INLINE bool Segment::make(char (&name)[64]) {
+SKEIN_INLINE bool Segment::make(char (&name)[64]) {
   file_ = make_shared_file(name, bytes_ + large_ * n() * n());
   if (file_ < 0) return false;
   // posix_fallocate: a full /dev/shm is found here, not by a SIGBUS later.
@@ -84,12 +81,12 @@ SKEIN_MPI_INLINE bool Segment::make(char (&name)[64]) {
   return true;
 }
 
-SKEIN_MPI_INLINE bool Segment::open(const char* name) {
+SKEIN_INLINE bool Segment::open(const char* name) {
   const int file = shm_open(name, O_RDWR, 0600);
   return file >= 0 && map(file);
 }
 
-SKEIN_MPI_INLINE bool Segment::map(int file) {
+SKEIN_INLINE bool Segment::map(int file) {
   file_ = file;
   int flags = MAP_SHARED;
 #if defined(MAP_POPULATE)
@@ -105,7 +102,7 @@ SKEIN_MPI_INLINE bool Segment::map(int file) {
   return true;
 }
 
-SKEIN_MPI_INLINE void Segment::unmap() {
+SKEIN_INLINE void Segment::unmap() {
   if (base_) munmap(base_, bytes_);
   if (larges_) munmap(larges_, large_ * n() * n());
   base_ = larges_ = nullptr;

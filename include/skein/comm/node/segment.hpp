@@ -18,7 +18,6 @@
 
 #include "../collective_call.hpp"
 #include "../wait.hpp"
-#include "api.hpp"
 #include "node_pages.hpp"
 
 SKEIN_BEGIN_COLD
@@ -39,6 +38,16 @@ struct Ring {
   std::uint64_t bytes = 0;
 };
 
+/// What the ranks of a node tell each other while they make a segment: by the communicator that it will serve.
+class NodeMeeting {
+ public:
+  virtual ~NodeMeeting() = default;
+  /// Rank 0's name, on every rank.
+  virtual void tell(char (&name)[64]) = 0;
+  /// All ranks say so.
+  virtual bool all(bool good) = 0;
+};
+
 /// One mapping a communicator. Owns it; whoever refers into it must end before it does.
 class Segment {
  public:
@@ -51,7 +60,7 @@ class Segment {
   ~Segment();
 
   /// Collective over ranks of one node. False, on all ranks alike, where the machine gives no shared memory.
-  bool create(MPI_Comm comm, int rank, int ranks);
+  bool create(NodeMeeting& meeting, int rank, int ranks);
 
   Line& line(int r) const { return at<Line>(lines_at_)[r]; }
   Signature& signature(int r, std::uint64_t call) const {
@@ -108,6 +117,6 @@ class Segment {
 
 SKEIN_END_COLD
 
-#if !SKEIN_COMPILED_MPI
+#if !SKEIN_COMPILED
 #include "segment.ipp"
 #endif

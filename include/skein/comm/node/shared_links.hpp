@@ -115,6 +115,6 @@ class SharedLinks {
 
 SKEIN_END_COLD
 
-#if !SKEIN_COMPILED_MPI
+#if !SKEIN_COMPILED
 #include "shared_links.ipp"
 #endif

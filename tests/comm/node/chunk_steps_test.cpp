@@ -3,7 +3,7 @@
 // the others' counters one at a time, and may decide by values that are long outdated; a step begins and ends, so that others
 // move while a slot is copied. Slots are modelled by what is in each of their parts: part p of rank q's slot is what rank p reads
 // of it.
-#include "skein/comm/mpi/chunk_steps.hpp"
+#include "skein/comm/node/chunk_steps.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pages of several ranks, all of them mapped by one process.
-#include "skein/comm/mpi/node_pages.hpp"
+#include "skein/comm/node/node_pages.hpp"
 
 #include <catch2/catch.hpp>
 

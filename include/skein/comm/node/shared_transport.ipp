@@ -9,16 +9,16 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks, bool asks)
+SKEIN_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks, bool asks)
     : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), line_(segment.line(rank)), base_(chunks) {}
 
-SKEIN_MPI_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
+SKEIN_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
   std::erase_if(shared_, [](const Shared& s) { return s.pages.expired(); });
   shared_.push_back({shared_end_, pages});
   shared_end_ += pages->stride();
 }
 
-SKEIN_MPI_INLINE std::uint64_t SharedTransport::shared_at(const CollectiveCall& o) const {
+SKEIN_INLINE std::uint64_t SharedTransport::shared_at(const CollectiveCall& o) const {
   const std::size_t bytes = o.bytes(o.signature.count);
   if (o.signature.kind != Collective::AllReduce || bytes <= one_phase_bytes || o.send != o.recv) return 0;
   for (const Shared& s : shared_)
@@ -27,12 +27,12 @@ SKEIN_MPI_INLINE std::uint64_t SharedTransport::shared_at(const CollectiveCall& 
   return 0;
 }
 
-SKEIN_MPI_INLINE void SharedTransport::withdraw() {
+SKEIN_INLINE void SharedTransport::withdraw() {
   for (const Shared& s : shared_)
     if (const auto pages = s.pages.lock()) pages->withdraw();
 }
 
-SKEIN_MPI_INLINE void SharedTransport::find_pages() {
+SKEIN_INLINE void SharedTransport::find_pages() {
   pages_ = nullptr;
   const std::uint64_t at = o_->signature.shared_at;
   if (at == 0) return;
@@ -42,7 +42,7 @@ SKEIN_MPI_INLINE void SharedTransport::find_pages() {
   if (!pages_) throw CommError("all_reduce: the shared pages of its span were released before the call was done");
 }
 
-SKEIN_MPI_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t call) {
+SKEIN_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t call) {
   o_ = &o;
   call_ = call;
   base_ += static_cast<std::uint64_t>(chunks_.count);
@@ -74,7 +74,7 @@ SKEIN_MPI_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint6
   if (!chunks_.folds) line_.counter[Folded].store(number(chunks_.count), std::memory_order_relaxed);
 }
 
-SKEIN_MPI_INLINE bool SharedTransport::step() {
+SKEIN_INLINE bool SharedTransport::step() {
   need_ = {};
   const ChunkStep next = next_step(chunks_, own_, look());
   if (next == ChunkStep::wait) {
@@ -94,13 +94,26 @@ SKEIN_MPI_INLINE bool SharedTransport::step() {
   return true;
 }
 
-SKEIN_MPI_INLINE bool SharedTransport::lacks(int r) const {
+SKEIN_INLINE bool SharedTransport::lacks(int r) const {
   if (!need_.line || (r == rank_)) return false;
   if (o_->signature.kind == Collective::Broadcast && need_.which == In && r != o_->signature.root) return false;
   return !Need{&segment_.line(r), need_.which, need_.value}.met();
 }
 
-SKEIN_MPI_INLINE ChunkCounts SharedTransport::look() const {
+SKEIN_INLINE std::string SharedTransport::missing_text(double seconds) const {
+  bool any_absent = false, any = false;
+  for (int r = 0; r < ranks_; ++r) any_absent = any_absent || (lacks(r) && !has_begun(r));
+  const auto missing = [&](int r) { return lacks(r) && (!any_absent || !has_begun(r)); };
+  for (int r = 0; r < ranks_; ++r) any = any || missing(r);
+  if (!any) return "";
+  const std::string who = ranks_text(ranks_, missing), within = " within " + seconds_text(seconds);
+  return (any_absent ? not_called_text(o_->signature, who) : "") + describe(o_->signature) + " (call " + std::to_string(call_) +
+         "): " + who +
+         (any_absent ? " did not arrive" + within
+                     : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
+}
+
+SKEIN_INLINE ChunkCounts SharedTransport::look() const {
   constexpr std::int64_t all = std::numeric_limits<std::int64_t>::max();
   const bool broadcasts = o_->signature.kind == Collective::Broadcast;
   ChunkCounts least{all, all, all};
@@ -117,7 +130,7 @@ SKEIN_MPI_INLINE ChunkCounts SharedTransport::look() const {
   return least;
 }
 
-SKEIN_MPI_INLINE Need SharedTransport::lacking() const {
+SKEIN_INLINE Need SharedTransport::lacking() const {
   const ChunkStep awaited = awaited_step(chunks_, own_);
   Need need{.which = Taken, .value = number(own_.in + 1 - chunks_.depth)};
   if (awaited == ChunkStep::take) need = {.which = chunks_.folds ? Folded : In, .value = number(own_.taken + 1)};
@@ -131,7 +144,7 @@ SKEIN_MPI_INLINE Need SharedTransport::lacking() const {
   return need;
 }
 
-SKEIN_MPI_INLINE void SharedTransport::compare() {
+SKEIN_INLINE void SharedTransport::compare() {
   if (compared_) return;
   compared_ = true;
   const auto of = [&](int r) -> const Signature& { return segment_.signature(r, call_); };
@@ -147,13 +160,13 @@ SKEIN_MPI_INLINE void SharedTransport::compare() {
     if (!(of(r) == own)) throw CommError(mismatch_text(call_, ranks_, of));
 }
 
-SKEIN_MPI_INLINE Piece SharedTransport::part(Piece whole, std::int64_t i) const {
+SKEIN_INLINE Piece SharedTransport::part(Piece whole, std::int64_t i) const {
   const std::size_t begin = std::min(whole.count, static_cast<std::size_t>(i) * per_chunk_),
                     end = std::min(whole.count, begin + per_chunk_);
   return {whole.offset + begin, end - begin};
 }
 
-SKEIN_MPI_INLINE void SharedTransport::fill(std::int64_t i) {
+SKEIN_INLINE void SharedTransport::fill(std::int64_t i) {
   if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
@@ -187,7 +200,7 @@ SKEIN_MPI_INLINE void SharedTransport::fill(std::int64_t i) {
   }
 }
 
-SKEIN_MPI_INLINE void SharedTransport::fold_slice(std::int64_t i) {
+SKEIN_INLINE void SharedTransport::fold_slice(std::int64_t i) {
   const CollectiveCall& o = *o_;
   const Piece c = part({0, o.signature.count}, i), own = slice(c, rank_);
   if (own.count == 0) return;
@@ -211,7 +224,7 @@ SKEIN_MPI_INLINE void SharedTransport::fold_slice(std::int64_t i) {
   }
 }
 
-SKEIN_MPI_INLINE void SharedTransport::take_sums(char* to, const char* from, std::size_t bytes) {
+SKEIN_INLINE void SharedTransport::take_sums(char* to, const char* from, std::size_t bytes) {
   const std::size_t block = asks_ ? asked_bytes : bytes;
   for (std::size_t at = 0, n = 0; at < bytes; at += n) {
     n = std::min(block, bytes - at);
@@ -220,7 +233,7 @@ SKEIN_MPI_INLINE void SharedTransport::take_sums(char* to, const char* from, std
   }
 }
 
-SKEIN_MPI_INLINE void SharedTransport::take(std::int64_t i) {
+SKEIN_INLINE void SharedTransport::take(std::int64_t i) {
   if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {

@@ -49,6 +49,8 @@ class SharedTransport {
   const Need& need() const { return need_; }
   /// Whether rank r is among those that it lacks.
   bool lacks(int r) const;
+  /// The sentence on those that it has lacked for so many seconds; empty where it lacks nobody any more.
+  std::string missing_text(double seconds) const;
   /// Rank r has at least begun the current call.
   bool has_begun(int r) const { return Need{&segment_.line(r), In, number(1)}.met(); }
 
@@ -122,6 +124,6 @@ class SharedTransport {
 
 SKEIN_END_COLD
 
-#if !SKEIN_COMPILED_MPI
+#if !SKEIN_COMPILED
 #include "shared_transport.ipp"
 #endif

@@ -7,10 +7,10 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE SharedLinks::SharedLinks(Segment& segment, int rank, int ranks)
+SKEIN_INLINE SharedLinks::SharedLinks(Segment& segment, int rank, int ranks)
     : segment_(segment), rank_(rank), to_(static_cast<std::size_t>(ranks)), from_(static_cast<std::size_t>(ranks)) {}
 
-SKEIN_MPI_INLINE Ticket SharedLinks::start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
+SKEIN_INLINE Ticket SharedLinks::start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
   std::size_t i = 0;
   while (i < pool_.size() && pool_[i].active) ++i;
   if (i == pool_.size()) pool_.emplace_back();
@@ -25,7 +25,7 @@ SKEIN_MPI_INLINE Ticket SharedLinks::start(bool sends, void* data, std::size_t b
   return {0, static_cast<std::int32_t>(i), peer};
 }
 
-SKEIN_MPI_INLINE bool SharedLinks::test(Ticket& ticket) {
+SKEIN_INLINE bool SharedLinks::test(Ticket& ticket) {
   Transfer& t = pool_[static_cast<std::size_t>(ticket.message)];
   if (!t.complete) progress();
   if (!t.complete) return false;
@@ -40,7 +40,7 @@ SKEIN_MPI_INLINE bool SharedLinks::test(Ticket& ticket) {
   return true;
 }
 
-SKEIN_MPI_INLINE bool SharedLinks::progress() {
+SKEIN_INLINE bool SharedLinks::progress() {
   bool moved = false;
   if (waiting_ > 0)
     for (std::size_t q = 0; q < to_.size(); ++q) moved = push(static_cast<int>(q)) || moved;
@@ -49,12 +49,12 @@ SKEIN_MPI_INLINE bool SharedLinks::progress() {
   return moved;
 }
 
-SKEIN_MPI_INLINE std::string SharedLinks::describe(const Transfer& t) {
+SKEIN_INLINE std::string SharedLinks::describe(const Transfer& t) {
   return std::string(t.sends ? "send to " : "recv from ") + (t.peer < 0 ? "any rank" : "rank " + std::to_string(t.peer)) +
          " (tag " + std::to_string(t.tag) + ")";
 }
 
-SKEIN_MPI_INLINE void SharedLinks::send(std::size_t i) {
+SKEIN_INLINE void SharedLinks::send(std::size_t i) {
   Transfer& t = pool_[i];
   std::vector<Outgoing>& queue = to_[static_cast<std::size_t>(t.peer)];
   Outgoing o{{t.bytes, t.tag, 0}, t.data, 0, i, false, {}};
@@ -72,7 +72,7 @@ SKEIN_MPI_INLINE void SharedLinks::send(std::size_t i) {
   ++waiting_;
 }
 
-SKEIN_MPI_INLINE bool SharedLinks::push(int to) {
+SKEIN_INLINE bool SharedLinks::push(int to) {
   std::vector<Outgoing>& queue = to_[static_cast<std::size_t>(to)];
   std::size_t gone = 0;
   bool moved = false;
@@ -89,7 +89,7 @@ SKEIN_MPI_INLINE bool SharedLinks::push(int to) {
   return moved;
 }
 
-SKEIN_MPI_INLINE bool SharedLinks::push(int to, Outgoing& o) {
+SKEIN_INLINE bool SharedLinks::push(int to, Outgoing& o) {
   LinkLine& line = segment_.link(rank_, to);
   const Ring ring = segment_.ring(rank_, to);
   std::uint64_t at = line.produced.load(std::memory_order_relaxed);
@@ -109,7 +109,7 @@ SKEIN_MPI_INLINE bool SharedLinks::push(int to, Outgoing& o) {
   return o.done == whole;
 }
 
-SKEIN_MPI_INLINE bool SharedLinks::pull(int from) {
+SKEIN_INLINE bool SharedLinks::pull(int from) {
   Incoming& in = from_[static_cast<std::size_t>(from)];
   LinkLine& line = segment_.link(from, rank_);
   bool moved = false;
@@ -137,20 +137,20 @@ SKEIN_MPI_INLINE bool SharedLinks::pull(int from) {
   }
 }
 
-SKEIN_MPI_INLINE bool SharedLinks::wants(int from) const {
+SKEIN_INLINE bool SharedLinks::wants(int from) const {
   for (const Transfer& t : pool_)
     if (is_open(t) && (t.peer < 0 || t.peer == from)) return true;
   return false;
 }
 
-SKEIN_MPI_INLINE SharedLinks::Transfer* SharedLinks::receiver_of(int from, int tag) {
+SKEIN_INLINE SharedLinks::Transfer* SharedLinks::receiver_of(int from, int tag) {
   Transfer* oldest = nullptr;
   for (Transfer& t : pool_)
     if (is_open(t) && (t.peer < 0 || t.peer == from) && t.tag == tag && (!oldest || t.order < oldest->order)) oldest = &t;
   return oldest;
 }
 
-SKEIN_MPI_INLINE void SharedLinks::begin(Incoming& in, int from) {
+SKEIN_INLINE void SharedLinks::begin(Incoming& in, int from) {
   in.within = true;
   in.done = sizeof(Header);
   Transfer* const t = receiver_of(from, in.header.tag);
@@ -164,14 +164,14 @@ SKEIN_MPI_INLINE void SharedLinks::begin(Incoming& in, int from) {
   }
 }
 
-SKEIN_MPI_INLINE void SharedLinks::end(Incoming& in) {
+SKEIN_INLINE void SharedLinks::end(Incoming& in) {
   in.within = false;
   if (!in.aside) return complete(pool_[in.transfer], in.header.bytes);
   aside_.push_back(std::move(in.kept));
   if (Transfer* const t = receiver_of(aside_.back().from, aside_.back().tag)) take_aside(*t);
 }
 
-SKEIN_MPI_INLINE void SharedLinks::take_aside(Transfer& t) {
+SKEIN_INLINE void SharedLinks::take_aside(Transfer& t) {
   for (auto a = aside_.begin(); a != aside_.end(); ++a) {
     if (a->tag != t.tag || (t.peer >= 0 && t.peer != a->from)) continue;
     copy_bytes(t.data, a->data.data(), std::min(a->data.size(), t.bytes));
@@ -182,7 +182,7 @@ SKEIN_MPI_INLINE void SharedLinks::take_aside(Transfer& t) {
   }
 }
 
-SKEIN_MPI_INLINE void SharedLinks::complete(Transfer& t, std::size_t came) {
+SKEIN_INLINE void SharedLinks::complete(Transfer& t, std::size_t came) {
   t.came = came;
   t.complete = true;
   --posted_;

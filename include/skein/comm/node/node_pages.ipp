@@ -17,13 +17,13 @@
 
 #include "../../core/clock.hpp"
 #include "../../device/kept_memory.hpp"
-#include "process_watch.hpp"
+#include "process_numbers.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE int sweep_shared_files() {
+SKEIN_INLINE int sweep_shared_files() {
   DIR* const folder = ::opendir("/dev/shm");
   int swept = 0;
   while (const dirent* const entry = folder ? ::readdir(folder) : nullptr) {
@@ -38,7 +38,7 @@ SKEIN_MPI_INLINE int sweep_shared_files() {
   return swept;
 }
 
-SKEIN_MPI_INLINE int make_shared_file(char (&name)[64], std::uint64_t bytes) {
+SKEIN_INLINE int make_shared_file(char (&name)[64], std::uint64_t bytes) {
   static const unsigned long long numbers = process_numbers();
   [[maybe_unused]] static const int swept = sweep_shared_files();
   for (int attempt = 0; attempt < 100; ++attempt) {
@@ -55,24 +55,24 @@ SKEIN_MPI_INLINE int make_shared_file(char (&name)[64], std::uint64_t bytes) {
   return -1;
 }
 
-SKEIN_MPI_INLINE NodePages::NodePages(int rank, int ranks, std::size_t bytes) : rank_(rank), ranks_(ranks) {
+SKEIN_INLINE NodePages::NodePages(int rank, int ranks, std::size_t bytes) : rank_(rank), ranks_(ranks) {
   const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
   const std::size_t most = static_cast<std::size_t>(std::numeric_limits<off_t>::max()) / static_cast<std::size_t>(ranks) / 2;
   stride_ = bytes < most ? (bytes + page - 1) / page * page : 0;  // 0: no machine has so much
 }
 
-SKEIN_MPI_INLINE NodePages::~NodePages() {
+SKEIN_INLINE NodePages::~NodePages() {
   if (base_ && KeptMemory::remove(own())) munmap(base_, stride_ * static_cast<std::size_t>(ranks_));
   if (file_ >= 0) ::close(file_);
 }
 
-SKEIN_MPI_INLINE bool NodePages::make(char (&name)[64]) {
+SKEIN_INLINE bool NodePages::make(char (&name)[64]) {
   name[0] = 0;
   if (stride_ > 0) file_ = make_shared_file(name, stride_ * static_cast<std::uint64_t>(ranks_));
   return file_ >= 0;
 }
 
-SKEIN_MPI_INLINE bool NodePages::map(const char* name) {
+SKEIN_INLINE bool NodePages::map(const char* name) {
   if (!name[0] || stride_ == 0) return false;
   if (file_ < 0) file_ = shm_open(name, O_RDWR, 0600);
   if (file_ < 0) return false;
@@ -86,12 +86,12 @@ SKEIN_MPI_INLINE bool NodePages::map(const char* name) {
   return true;
 }
 
-SKEIN_MPI_INLINE void NodePages::touch() const {
+SKEIN_INLINE void NodePages::touch() const {
   const char* const end = base_ + stride_ * static_cast<std::size_t>(ranks_);
   for (const volatile char* p = base_; p < end; p += 4096) (void)*p;
 }
 
-SKEIN_MPI_INLINE void NodePages::withdraw() noexcept {
+SKEIN_INLINE void NodePages::withdraw() noexcept {
   if (!base_ || withdrawn_) return;
   withdrawn_ = true;
   void* const p = mmap(nullptr, stride_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

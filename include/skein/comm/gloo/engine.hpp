@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of one GlooComm rank. Ranks of one machine use its shared memory, in which the calling thread works while it waits;
+// those of several use gloo's connections, on which threads of their own work. The coordinator, over which the ranks met, tells
+// them when one has died or failed.
+#pragma once
+#include <array>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "../node/shared_links.hpp"
+#include "../node/shared_transport.hpp"
+#include "../options.hpp"
+#include "../self/self_comm.hpp"
+#include "collectives.hpp"
+#include "messages.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+/// How the ranks of a coordinator agree on shared memory.
+class ControlNodeMeeting final : public NodeMeeting {
+ public:
+  explicit ControlNodeMeeting(ControlComm& control) : control_(control) {}
+  void tell(char (&name)[64]) override { control_.broadcast(std::span(name)); }
+  bool all(bool good) override { return control_.all_reduce(good ? 1 : 0, Min{}) != 0; }
+
+ private:
+  ControlComm& control_;
+};
+
+/// What GlooComm hands its calls to. Throws CommError where the communicator has failed, on every rank the same.
+class GlooEngine {
+ public:
+  using GlooDevice = std::shared_ptr<gloo::transport::Device>;
+
+  /// Collective over the control's ranks. `one_node`: all are on this rank's machine, and may share memory; `device`: a split's,
+  /// of its parent.
+  GlooEngine(ControlComm& control, const CommOptions& options, bool one_node, bool one_machine, GlooDevice device = {})
+      : control_(control), options_(options), rank_(control.rank()), size_(control.size()), one_machine_(one_machine) {
+    ControlNodeMeeting meeting(control);
+    if (size_ == 1) return;
+    if (one_node && segment_.create(meeting, rank_, size_)) {
+      memory_.emplace(segment_, rank_, size_);
+      links_.emplace(segment_, rank_, size_);
+      return;
+    }
+    const GlooMesh::Failed failed = [this](const std::string& message, bool is_cause) { end_all(message, is_cause); };
+    try {
+      mesh_.emplace(control, device ? std::move(device) : gloo_device(one_machine));
+    } catch (const CommError&) { throw; } catch (const std::exception& e) {
+      control_.fail("rank " + std::to_string(rank_) + ": gloo does not connect the ranks: " + e.what());
+      throw CommError(std::string("gloo does not connect the ranks: ") + e.what());
+    }
+    collectives_.emplace(*mesh_, failed);
+    messages_.emplace(*mesh_, failed);
+  }
+  GlooEngine(const GlooEngine&) = delete;
+  GlooEngine& operator=(const GlooEngine&) = delete;
+  ~GlooEngine() {
+    if (!failed_ && links_) deliver();
+    if (!failed_ && mesh_) leave_together();
+    stop();
+  }
+
+  bool shares_memory() const { return memory_.has_value(); }
+  bool one_machine() const { return one_machine_; }
+  bool failed() const { return failed_; }
+  CommOptions& options() { return options_; }
+  GlooDevice device() const { return mesh_ ? mesh_->device() : nullptr; }
+  /// All-reduces in these pages copy nothing from here on. Collective, where shares_memory().
+  void add(const std::shared_ptr<NodePages>& pages) { memory_->add(pages); }
+
+  void run(const CollectiveCall& o) {
+    Ticket t = start(o);
+    wait(t);
+  }
+  Ticket start(const CollectiveCall& o) {
+    look_for_failure();
+    if (size_ == 1) return work_alone(o);
+    if (mesh_) {
+      if (collectives_->full()) wait_until([&] { return !collectives_->full(); }, collectives_->complete() + 1, nullptr);
+      return {collectives_->push(o), -1, -1};
+    }
+    if (o.signature.element > 4096) return over_the_coordinator(o);
+    if (tail_ - head_ == calls_.size()) wait_until([&] { return tail_ - head_ < calls_.size(); }, 0, nullptr);
+    CollectiveCall& call = calls_[tail_ % calls_.size()];
+    call = o;
+    call.signature.shared_at = memory_->shared_at(o);
+    if (tail_++ == head_) memory_->begin(call, head_);
+    const Ticket t{tail_, -1, -1};
+    progress();
+    return t;
+  }
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
+    return start_message(true, const_cast<void*>(data), bytes, to, tag);
+  }
+  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return start_message(false, data, bytes, from, tag); }
+  void progress() {
+    look_for_failure();
+    guarded([&] {
+      while (step()) {}
+    });
+  }
+  bool test(Ticket& t) {
+    progress();
+    return done(t);
+  }
+  void wait(Ticket& t) {
+    wait_until([&] { return done(t); }, t.number, t.message < 0 ? nullptr : &t);
+  }
+  /// A call is left while an exception passes: nobody touches its memory once this returns, and the others are told.
+  void abandon() {
+    if (failed_) return;
+    try {
+      fail("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
+    } catch (const CommError&) {}
+  }
+  /// Ends all ranks with a message.
+  [[noreturn]] void fail(const std::string& message) {
+    if (!failed_) {
+      if (memory_) segment_.fail(message);
+      message_ = memory_ ? segment_.message() : message;
+      control_.fail(message_);
+      end();
+    }
+    throw CommError(message_);
+  }
+
+ private:
+  // ---- one rank
+  Ticket work_alone(const CollectiveCall& o) {
+    Pointers p(1);
+    work_direct(
+        0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
+    return {};
+  }
+  /// What fits no slot. In the order of the calls, as all are.
+  Ticket over_the_coordinator(const CollectiveCall& o) {
+    wait_until([&] { return head_ == tail_; }, 0, nullptr);
+    guarded([&] { control_.engine().run(o); });
+    return {};
+  }
+
+  Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
+    look_for_failure();
+    if (size_ == 1) return sends ? self_.start_send(data, bytes, peer, tag) : self_.start_recv(data, bytes, peer, tag);
+    return links_ ? links_->start(sends, data, bytes, peer, tag) : messages_->start(sends, data, bytes, peer, tag);
+  }
+  bool done(Ticket& t) {
+    bool is = false;
+    guarded([&] {
+      if (size_ == 1) is = self_.test(t);
+      else if (t.message >= 0) is = links_ ? links_->test(t) : messages_->test(t);
+      else is = (memory_ ? head_ : collectives_->complete()) >= t.number;
+    });
+    return is;
+  }
+  /// One piece of work in shared memory; false where nothing could be done.
+  bool step() {
+    if (!memory_) return false;
+    const bool moved = links_->progress();
+    if (head_ == tail_) return moved;
+    const bool worked = memory_->step();
+    if (!memory_->done()) return worked || moved;
+    if (++head_ != tail_) memory_->begin(calls_[head_ % calls_.size()], head_);
+    return true;
+  }
+  template <class F> void guarded(F&& f) {
+    try {
+      f();
+    } catch (const CommError& e) { fail(e.what()); }
+  }
+
+  // Works and waits until done() is true: of the collective `number`, or a message.
+  template <class Done> void wait_until(Done&& is_done, std::uint64_t number, const Ticket* message) {
+    Deadline timer(options_.deadline);
+    for (int turn = 0; !is_done(); ++turn) {
+      look_for_failure();
+      bool moved = false;
+      guarded([&] { moved = step(); });
+      if (moved) {
+        turn = 0;
+        continue;
+      }
+      if (sleep(timer, turn, number, message)) continue;
+      timer.start();
+      if (timer.over()) overdue(message);
+    }
+  }
+  /// True where no time is to be looked at.
+  bool sleep(const Deadline& timer, int turn, std::uint64_t number, const Ticket* message) {
+    if (mesh_ && message) messages_->wait(*message, timer.sleep_interval());
+    else if (mesh_) return collectives_->wait(number, timer.sleep_interval());
+    else if (memory_ && !message && links_->active() == 0 && memory_->need().line)
+      return wait_for(memory_->need(), turn == 0 && spins_ ? spins_ : 0, Reach::Machine, timer.sleep_interval());
+    else if (turn < 200) std::this_thread::yield();
+    else std::this_thread::sleep_for(std::chrono::microseconds(turn < 2000 ? 20 : 200));
+    return turn < 200 && !mesh_;
+  }
+  void overdue(const Ticket* message) {
+    const std::string within = " within " + seconds_text(options_.deadline);
+    if (message)
+      fail((size_ == 1 ? "a message"
+            : links_   ? links_->describe(*message)
+                       : messages_->describe(*message)) +
+           " on rank " + std::to_string(rank_) + ": no counterpart" + within);
+    if (mesh_) {
+      mesh_->abort();
+      collectives_->stop();
+      fail(collectives_->missing_text(options_.deadline));
+    }
+    if (const std::string text = memory_->missing_text(options_.deadline); !text.empty()) fail(text);
+  }
+
+  /// Throws what has ended this communicator, once nobody works in the caller's memory.
+  void look_for_failure() {
+    if (!failed_ && memory_ && segment_.failed()) {
+      message_ = segment_.message();
+      control_.fail(message_);
+      end();
+    } else if (!failed_ && control_.engine().client().failed()) {
+      try {
+        control_.engine().client().check();
+      } catch (const CommError& e) {
+        if (memory_) segment_.fail(e.what());
+        message_ = memory_ ? segment_.message() : std::string(e.what());
+      }
+      end();
+    }
+    if (failed_) throw CommError(message_);
+  }
+  /// By a thread. Why a connection has ended the coordinator knows better, if it does within a second.
+  void end_all(const std::string& why, bool is_cause) {
+    control::Client& client = control_.engine().client();
+    for (int i = 0; i < 100 && !is_cause && !client.failed(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    if (!client.failed()) client.fail(why);
+  }
+  void end() {
+    failed_ = true;
+    if (memory_) memory_->withdraw();
+    stop();
+  }
+  void stop() {
+    if (!mesh_) return;
+    mesh_->abort();
+    collectives_->stop();
+    messages_->stop();
+  }
+  void deliver() {
+    Deadline timer(options_.deadline);
+    timer.start();
+    while (links_->waiting() > 0 && !timer.over() && !segment_.failed() && !control_.engine().client().failed())
+      if (!links_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+  /// Whoever closes a connection first may take from it what another has not read.
+  void leave_together() noexcept {
+    try {
+      messages_->deliver_all(std::chrono::seconds(1));
+      control_.barrier();
+    } catch (const std::exception&) {}
+  }
+
+  ControlComm& control_;
+  CommOptions options_;
+  int rank_, size_;
+  bool one_machine_;
+  int spins_ = std::thread::hardware_concurrency() >= static_cast<unsigned>(size_) ? 3000 : 0;
+  SelfEngine self_;  // of one rank
+  // On one machine:
+  Segment segment_;
+  std::optional<SharedTransport> memory_;
+  std::optional<SharedLinks> links_;
+  std::array<CollectiveCall, 64> calls_;
+  std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
+  // On several:
+  std::optional<GlooMesh> mesh_;
+  std::optional<GlooCollectives> collectives_;
+  std::optional<GlooMessages> messages_;
+  bool failed_ = false;
+  std::string message_;
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are processes, without MPI: started by torchrun, Slurm or by hand, they meet over a coordinator, as those of
+// NcclComm do. On one machine collectives and messages go through shared memory; between machines over gloo's connections.
+#pragma once
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../concepts.hpp"
+#include "../messages.hpp"
+#include "../node/process_numbers.hpp"
+#include "../node/share_pages.hpp"
+#include "engine.hpp"
+
+namespace skein::inline SKEIN_ABI {
+
+/// A rank among processes. Move-only; used from one thread. Reductions are in the order of the ranks, over every transport; calls
+/// are compared between the ranks always. A rank that dies, or does not arrive within the deadline, ends all with a CommError
+/// that names it. Of CommOptions it takes `deadline`, `shared_memory`, `shared_pages` and `node_size`.
+class GlooComm : public comm::Messages<GlooComm, Cpu> {
+ public:
+  static constexpr std::string_view name = "GlooComm";
+  static constexpr comm::Capabilities capabilities{
+      comm::Capability::nodes,  comm::Capability::node_places, comm::Capability::deadlines, comm::Capability::failures,
+      comm::Capability::orders, comm::Capability::splits,      comm::Capability::shares};
+  using engine_type = comm::GlooEngine;
+  template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
+
+  /// By what the launcher says (torchrun, Slurm, mpirun on one machine); a world of one where nothing has launched this process.
+  /// Collective.
+  GlooComm(int&, char**&, const CommOptions& options = {}) : GlooComm(from_launcher(options)) {}
+  /// The ranks of a coordinator, which becomes this communicator's. Collective.
+  explicit GlooComm(ControlComm control, const CommOptions& options = {})
+      : GlooComm(std::make_unique<ControlComm>(std::move(control)), options, nullptr) {}
+
+  /// All ranks give the address of rank 0, "host:port". Collective.
+  static GlooComm from_address(const std::string& address, int rank, int size, const CommOptions& options = {}) {
+    return GlooComm(ControlComm::from_address(address, rank, size, meet(options)), options);
+  }
+  /// All ranks give the path of a file that none has yet, in a folder that all see. Collective.
+  static GlooComm from_file(const std::string& path, int rank, int size, const CommOptions& options = {}) {
+    return GlooComm(ControlComm::from_file(path, rank, size, meet(options)), options);
+  }
+
+  GlooComm(GlooComm&& o) noexcept
+      : control_(std::move(o.control_)), engine_(std::move(o.engine_)), node_size_(o.node_size_), node_rank_(o.node_rank_),
+        uncaught_(o.uncaught_) {}
+  GlooComm& operator=(GlooComm&& o) noexcept {
+    std::swap(control_, o.control_);
+    std::swap(engine_, o.engine_);
+    std::swap(node_size_, o.node_size_);
+    std::swap(node_rank_, o.node_rank_);
+    std::swap(uncaught_, o.uncaught_);
+    return *this;
+  }
+  ~GlooComm() {
+    if (engine_ && std::uncaught_exceptions() > uncaught_ && !engine_->failed()) {
+      try {
+        fail("rank " + std::to_string(rank()) + " failed: an exception left the scope of its GlooComm");
+      } catch (const CommError&) {}
+    }
+    engine_.reset();
+  }
+
+  int rank() const { return control_->rank(); }
+  int size() const { return control_->size(); }
+  /// Ranks on this rank's node, and this rank's place among them.
+  int node_size() const { return node_size_; }
+  int node_rank() const { return node_rank_; }
+  /// Collectives and messages go through shared memory: all ranks are on one node.
+  bool shares_memory() const { return engine_->shares_memory(); }
+  /// How values are added: in the order of the ranks.
+  ReductionOrder order() const { return ReductionOrder::ranks; }
+
+  /// Ends all ranks with a CommError.
+  [[noreturn]] void fail(const std::string& message) { engine_->fail(message); }
+  /// Seconds until a rank that does not arrive is named.
+  double deadline() const { return engine_->options().deadline; }
+  void set_deadline(double seconds) {
+    engine_->options().deadline = seconds;
+    control_->set_deadline(seconds);
+  }
+
+  /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
+  GlooComm split(int color, int key = 0) {
+    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+    barrier();  // a rank that is missing is named by its call
+    return GlooComm(std::make_unique<ControlComm>(control_->split(color, key)), engine_->options(), engine_->device());
+  }
+  /// As MpiComm::share: memory of this rank that the others read and write too. Collective; blocking.
+  comm::SharedPages share(std::size_t bytes) {
+    if (size() == 1 || !shares_memory()) return {};
+    const auto pages = comm::share_pages(*this, engine_->options().shared_pages ? bytes : 0);
+    if (!pages) return {};
+    engine_->add(pages);
+    return {std::shared_ptr<void>(pages, pages->own()), bytes};
+  }
+
+  engine_type& engine() { return *engine_; }
+
+ private:
+  GlooComm(std::unique_ptr<ControlComm> control, const CommOptions& options, engine_type::GlooDevice device)
+      : control_(std::move(control)) {
+    struct Place {
+      std::uint64_t machine, node;
+      int shares;
+    };
+    const std::uint64_t machine = this_machine();
+    const bool set = options.node_size > 0;
+    const std::vector<Place> all = control_->all_gather(
+        Place{machine, set ? static_cast<std::uint64_t>(rank() / options.node_size) : machine, options.shared_memory ? 1 : 0});
+    const Place& own = all[static_cast<std::size_t>(rank())];
+    bool shares = true, one_machine = true;
+    node_size_ = 0;
+    for (int r = 0; r < size(); ++r) {
+      const Place& p = all[static_cast<std::size_t>(r)];
+      one_machine = one_machine && p.machine == machine;
+      shares = shares && p.shares && p.machine == machine && p.node == own.node;
+      if (p.node == own.node) ++node_size_;
+      if (p.node == own.node && r < rank()) ++node_rank_;
+    }
+    engine_ = std::make_unique<engine_type>(*control_, options, shares, one_machine, std::move(device));
+  }
+  static std::uint64_t this_machine() {
+    if (const std::uint64_t numbers = comm::process_numbers()) return numbers;
+    char host[256] = "";
+    (void)::gethostname(host, sizeof host - 1);
+    return hash_bytes(host, sizeof host);
+  }
+  static MeetOptions meet(const CommOptions& o) {
+    MeetOptions m;
+    m.deadline = o.deadline;
+    return m;
+  }
+  static GlooComm from_launcher(const CommOptions& options) {
+    const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(comm::launch::process_environment());
+    if (e.rank >= 0 || e.size >= 0) return GlooComm(ControlComm::from_environment(meet(options)), options);
+    const comm::launch::Lookup alone = [](std::string_view variable) -> std::optional<std::string> {
+      return variable == "RANK"         ? std::optional<std::string>("0")
+             : variable == "WORLD_SIZE" ? std::optional<std::string>("1")
+                                        : std::nullopt;
+    };
+    return GlooComm(ControlComm::from_environment(meet(options), alone), options);
+  }
+
+  std::unique_ptr<ControlComm> control_;
+  std::unique_ptr<engine_type> engine_;
+  int node_size_ = 1, node_rank_ = 0;
+  int uncaught_ = std::uncaught_exceptions();
+};
+
+}  // namespace skein::inline SKEIN_ABI
