@@ -25,6 +25,7 @@ TEST_CASE("a convolution says which kernel runs it") {
 #else
   CHECK(kernel<few, double> == "reference");
 #endif
+  constexpr bool rows = SKEIN_WITH_XSIMD, onednn = SKEIN_WITH_ONEDNN;
 #if SKEIN_WITH_ONEDNN
   CHECK(kernel<many, float> == "oneDNN");
   CHECK(kernel<grouped, float> == "oneDNN");
@@ -33,6 +34,89 @@ TEST_CASE("a convolution says which kernel runs it") {
 #endif
   CHECK(kernel<many, double> == "reference");
   CHECK(kernel<grouped, double> == "reference");
+  constexpr Conv2dGeometry pixels{14, 14, 64, 256, 1}, strided{14, 14, 64, 256, 1, 2}, sequence{1, 21, 16, 32, 1, 2, 0, 1, 1, 1},
+      large{7, 7, 512, 2048, 1};
+  CHECK(kernel<pixels, float> == (rows ? onednn ? "oneDNN, backward by rows" : "rows" : onednn ? "oneDNN" : "reference"));
+  CHECK(kernel<strided, float> == (rows ? "rows" : onednn ? "oneDNN" : "reference"));
+  CHECK(kernel<sequence, double> == (rows ? "rows" : "reference"));
+  CHECK(kernel<large, float> == (onednn ? "oneDNN" : "reference"));
+}
+
+namespace {
+/// The kernel that is chosen for the geometry, against plain loops in double.
+template <Conv2dGeometry G, class Scalar> void follows_plain_loops(std::initializer_list<long> batches, bool has_bias) {
+  INFO(G.height << " x " << G.width << " x " << G.channels << " to " << G.filters << ", kernel " << G.kernel << ", stride "
+                << G.stride << (has_bias ? "" : ", no bias"));
+  using Kernel = ops::Conv2d<Cpu, Scalar, G>;
+  const double close = sizeof(Scalar) == 8 ? 1e-14 : 2e-6;
+  const long rows = G.weight_rows(), pitch = G.weight_pitch();
+  Guarded<Scalar> weight(rows * pitch), bias(pitch), packed_weights(Kernel::packed_weights), workspace(Kernel::workspace);
+  for (long i = 0; i < rows * pitch; ++i) weight[i] = i % pitch < G.filters ? static_cast<Scalar>(scattered(i, 3)) : 0;
+  for (long i = 0; i < G.filters; ++i) bias[i] = static_cast<Scalar>(scattered(i, 4));
+  for (const long batch : batches) {
+    INFO("batch " << batch);
+    Guarded<Scalar> x(batch * G.in_count()), y(batch * G.out_count()), dy(batch * G.out_count()), dx(batch * G.in_count());
+    Guarded<Scalar> dweight(rows * pitch), dbias(pitch);
+    for (long i = 0; i < x.size(); ++i) x[i] = static_cast<Scalar>(scattered(i, 1)), dx[i] = 7;
+    for (long i = 0; i < dy.size(); ++i) dy[i] = static_cast<Scalar>(scattered(i, 2));
+    dweight[0] = 1;  // added to
+    ops::Conv2dCall<Scalar> c{.batch = batch,
+                              .x = x.data(),
+                              .weight = weight.data(),
+                              .bias = has_bias ? bias.data() : nullptr,
+                              .y = y.data(),
+                              .dy = dy.data(),
+                              .dx = dx.data(),
+                              .dweight = dweight.data(),
+                              .dbias = has_bias ? dbias.data() : nullptr,
+                              .packed_weights = packed_weights.data(),
+                              .workspace = workspace.data()};
+    Kernel::prepare(batch);
+    Kernel::pack_weights(c);
+    Kernel::forward(c);
+    Kernel::backward(c);
+
+    auto x2 = doubles(x), w2 = doubles(weight), b2 = doubles(bias), dy2 = doubles(dy);
+    std::vector<double> y2(dy2.size()), dx2(x2.size()), dw2(w2.size()), db2(b2.size());
+    dw2[0] = 1;
+    const ops::Conv2dCall<double> d{.batch = batch,
+                                    .x = x2.data(),
+                                    .weight = w2.data(),
+                                    .bias = has_bias ? b2.data() : nullptr,
+                                    .y = y2.data(),
+                                    .dy = dy2.data(),
+                                    .dx = dx2.data(),
+                                    .dweight = dw2.data(),
+                                    .dbias = has_bias ? db2.data() : nullptr};
+    ops::reference::conv2d_forward(G, d);
+    ops::reference::conv2d_backward_data(G, d);
+    ops::reference::conv2d_backward_weights(G, d);
+    CHECK(apart(doubles(y), y2) < close);
+    CHECK(apart(doubles(dx), dx2) < close);
+    CHECK(apart(doubles(dweight), dw2) < close);  // gaps too: they stay zero
+    CHECK(apart(doubles(dbias), db2) < close);
+    CHECK((x.intact() && y.intact() && dx.intact() && dweight.intact() && dbias.intact() && packed_weights.intact() &&
+           workspace.intact()));
+    c.dx = nullptr;
+    dx.fill(5);
+    Kernel::backward(c);
+    CHECK(std::all_of(dx.begin(), dx.end(), [](Scalar v) { return v == 5; }));
+    for (double& v : db2) v *= 2;
+    CHECK(apart(doubles(dbias), db2) < close);
+  }
+}
+}  // namespace
+
+TEST_CASE("a convolution with a window of one pixel is the plain one, whatever its stride leaves out") {
+  follows_plain_loops<{9, 8, 16, 32, 1}, float>({0, 1, 3}, true);
+  follows_plain_loops<{30, 31, 64, 16, 1}, float>({2}, false);
+  follows_plain_loops<{5, 5, 512, 48, 1}, float>({3}, true);  // rows of 512 weights have a gap
+  follows_plain_loops<{5, 4, 32, 512, 1}, float>({3}, true);
+  follows_plain_loops<{8, 8, 16, 32, 1, 2}, float>({0, 3}, false);
+  follows_plain_loops<{9, 7, 48, 16, 1, 2}, float>({1, 2}, true);
+  follows_plain_loops<{10, 11, 16, 16, 1, 3}, float>({2}, true);
+  follows_plain_loops<{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, float>({2}, true);
+  follows_plain_loops<{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, double>({2}, true);
 }
 
 #if SKEIN_WITH_ONEDNN

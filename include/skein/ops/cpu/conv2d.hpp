@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chooses the kernel of a convolution on the processor: direct ones for few channels, oneDNN for the rest in float, plain loops
-// where there is neither.
+// Chooses the kernel of a convolution on the processor: direct ones for few channels, products of rows where the window is one
+// pixel, oneDNN for the rest in float, plain loops where there is neither.
 #pragma once
 #include <string_view>
 
 #include "conv2d_onednn.hpp"
 #include "direct_conv2d.hpp"
+#include "pointwise_conv2d.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
@@ -23,8 +24,9 @@ template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g
 /// Scalars of packed weights and of workspace, for any scalar type.
 constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& g) {
   const long direct = takes_direct(g) ? DirectPlan{g}.packed_weights() : 0,
-             onednn = runs_direct<float>(g) ? 0 : onednn_packed_weights(g.conv);
-  return direct > onednn ? direct : onednn;
+             onednn = runs_direct<float>(g) ? 0 : onednn_packed_weights(g.conv),
+             pointwise = runs_direct<float>(g) ? 0 : onednn_packed(g.conv) + pointwise_packed_weights(g.conv);
+  return std::max({direct, onednn, pointwise});
 }
 /// Scalars of a worker's workspace for the geometry, enough for any scalar type.
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& g) {
@@ -42,13 +44,16 @@ template <class Scalar> struct ReferenceConv2d {
   }
 };
 
-/// Convolution on the processor: direct where the channels are few, oneDNN otherwise, plain loops for types that it lacks.
+/// Convolution on the processor: direct where the channels are few, rows where the window is one pixel, oneDNN otherwise, plain
+/// loops for types that it lacks.
 template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static constexpr bool direct = runs_direct<Scalar>({G});
-  static constexpr bool onednn = !direct && onednn_takes<Scalar>;
+  static constexpr bool pointwise = !direct && is_pointwise(G) && std::is_floating_point_v<Scalar>;
+  /// Both ways; else forward alone, where neighbouring pixels have enough to do.
+  static constexpr bool onednn = !direct && onednn_takes<Scalar> && !(pointwise && G.stride > 1);
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;
-    else return std::string_view(onednn ? "oneDNN" : "reference");
+    else return std::string_view(onednn ? pointwise ? "oneDNN, backward by rows" : "oneDNN" : pointwise ? "rows" : "reference");
   }
   static constexpr std::string_view name = name_of();
   /// It can add to dx.
@@ -56,7 +61,8 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
 
   static void pack_weights(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::pack_weights(c);
-    else if constexpr (onednn) onednn_conv2d<G>().pack_weights(c);
+    if constexpr (onednn) onednn_conv2d<G>().pack_weights(c, pointwise);
+    if constexpr (pointwise) PointwiseConv2d<Scalar, G>::pack_weights(c.weight, c.packed_weights + onednn_packed(G));
   }
   static void prepare(long batch) {
     if constexpr (onednn) onednn_conv2d<G>().prepare(batch);
@@ -64,6 +70,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static void forward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr);
     else if constexpr (onednn) onednn_conv2d<G>().forward(c);
+    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::forward(c);
     else ReferenceConv2d<Scalar>::forward(G, c);
   }
   /// The same; done(first, count) is called as soon as these images' outputs are written, while they are in the cache.
@@ -89,6 +96,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   }
   static void backward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::backward(c, nullptr);
+    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::backward(c, c.packed_weights + onednn_packed(G));
     else if constexpr (onednn) onednn_conv2d<G>().backward(c);
     else ReferenceConv2d<Scalar>::backward(G, c);
   }

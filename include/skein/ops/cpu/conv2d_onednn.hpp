@@ -49,9 +49,10 @@ class OneDnnConv2d {
 
   /// All weights are in the layouts that oneDNN likes. A layout that is refused for its size is as slow as plain loops.
   bool accepted() const { return accepted_; }
-  void pack_weights(const Conv2dCall<float>& c) {
+  /// forward_alone: what backward() reads is another's.
+  void pack_weights(const Conv2dCall<float>& c, bool forward_alone = false) {
     if (to_forward_) to_forward_->run({c.weight, c.packed_weights});
-    if (to_data_) to_data_->run({c.weight, c.packed_weights + onednn_packed(g_)});
+    if (to_data_ && !forward_alone) to_data_->run({c.weight, c.packed_weights + onednn_packed(g_)});
   }
   void prepare(long batch) {
     if (batch > 0) at(batch);
