@@ -37,6 +37,7 @@
 #include <skein/train/run_folder.ipp>
 #include <skein/train/safetensors.ipp>
 #include <skein/train/section.ipp>
+#include <skein/train/signal_watch.ipp>
 #include <skein/train/step/step_parts.ipp>
 #include <skein/train/text.ipp>
 #include <skein/train/training_position.ipp>

@@ -69,6 +69,22 @@ class DeviceError : public Error {
   explicit DeviceError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
 };
 
+/// A fit that a signal has ended, on all ranks after the same step. sk::run returns 128 + signal(), as a shell says it of a
+/// program that a signal ended.
+class Interrupted : public Error {
+ public:
+  Interrupted(int signal, const std::string& what, SourceLocation where = SourceLocation::current());
+  Interrupted(const Interrupted& o);
+  Interrupted& operator=(const Interrupted&) = default;
+  ~Interrupted() override;
+  int signal() const noexcept { return signal_; }
+  /// One is on its way, or kept: ranks leave together then, and a communicator's end waits for the others.
+  static bool any();
+
+ private:
+  int signal_;
+};
+
 /// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault.
 class FileError : public Error {
  public:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of error.hpp.
 #pragma once
+#include <atomic>
 #include <mutex>
 
 #include "error.hpp"
@@ -46,6 +47,20 @@ SKEIN_INLINE Error::Error(const std::string& what, SourceLocation where)
   const std::lock_guard lock(last.mutex);
   last.size = std::string_view(this->what()).copy(last.text, sizeof last.text);
 }
+
+namespace detail {
+SKEIN_INLINE std::atomic<int>& interrupts() {
+  static std::atomic<int> number{0};
+  return number;
+}
+}  // namespace detail
+SKEIN_INLINE Interrupted::Interrupted(int signal, const std::string& what, SourceLocation where)
+    : Error(what, where), signal_(signal) {
+  ++detail::interrupts();
+}
+SKEIN_INLINE Interrupted::Interrupted(const Interrupted& o) : Error(o), signal_(o.signal_) { ++detail::interrupts(); }
+SKEIN_INLINE Interrupted::~Interrupted() { --detail::interrupts(); }
+SKEIN_INLINE bool Interrupted::any() { return detail::interrupts() > 0; }
 
 SKEIN_INLINE void detail::refuse_memory(const std::string& path) {
   throw FileError(path, -1, "needs more memory than this process can have: a smaller file, or a higher limit (ulimit -v)");

@@ -38,7 +38,7 @@ template <class Function> int guarded(int argc, char** argv, Function function) 
 }  // namespace detail
 
 /// `int main(int argc, char** argv) { return sk::run(argc, argv, [&] { ... }); }`: 0, or what body returns. An exception is
-/// printed as "program: its message", and 1 is returned.
+/// printed as "program: its message", and 1 is returned; of an Interrupted 128 + its signal.
 template <class Body>
 requires std::invocable<Body&>
 int run(int argc, char** argv, Body&& body) {

@@ -43,6 +43,9 @@ SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void
     if (run.end) run.end(e.what());
     if (!another_rank_speaks()) say(e.what());
     return 2;
+  } catch (const Interrupted& e) {
+    if (!another_rank_speaks()) say(e.what());
+    return 128 + e.signal();
   } catch (const std::exception& e) { fail(e.what()); } catch (...) {
     fail("an exception that is no std::exception");
   }

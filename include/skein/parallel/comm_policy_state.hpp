@@ -16,6 +16,7 @@ namespace skein::inline SKEIN_ABI::parallel {
 template <class Comm, class Scalar, class Device> class CommPolicyState : public PolicyState {
  public:
   using communicator = Comm;
+  static constexpr bool simulated_time = comm::can<Comm, comm::Capability::clocks>;
   static constexpr Capabilities capabilities{Capability::communicates};
   using scalar = Scalar;
   using device = Device;

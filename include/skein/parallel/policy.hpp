@@ -78,6 +78,8 @@ struct PolicyState {
   /// Not 0: each batch is cut into so many virtual shards, whose gradients this policy state adds up: set_partial_sums() gives it
   /// those of this rank's subtrees.
   static constexpr int virtual_shards = 0;
+  /// Its ranks have clocks of their own, which each exchange puts forward.
+  static constexpr bool simulated_time = false;
   int rank() const { return 0; }
   int ranks() const { return 1; }
   /// Ranks on this rank's machine, and whether they are threads of one process: they share its cores.

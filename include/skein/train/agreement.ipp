@@ -50,6 +50,7 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   to.add(".on_nan", o.on_nan == OnNan::stop ? "stop" : o.on_nan == OnNan::skip ? "skip" : "go_on");
   to.add(".check.replicas_every", o.check.replicas_every).add(".metrics", detail::names_of(o.metrics));
   to.add(".checkpoint", text("{{}, {}, {}}", o.checkpoint.folder.path(), o.checkpoint.every, o.checkpoint.keep));
+  to.add(".interrupt", text("{{}, {}}", o.interrupt.on_signals ? 1 : 0, o.interrupt.also));
   const optim::Schedule schedule =
       o.schedule.bound({.steps = 10000, .steps_per_epoch = 1000, .refuses_longer = false});  // of any fit: the same on all
   const auto add_step = [&](std::int64_t step) { to.add(text("the factor of .schedule in step {}", step), schedule(step - 1)); };

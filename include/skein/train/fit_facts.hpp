@@ -29,6 +29,7 @@ struct FitFacts {
   bool leaves_out = true;                    ///< a step can be left out before its update: not by a pipeline
   bool sees_all_sums = true;                 ///< before its update, all ranks know the sums of all
   bool scales_loss = false;                  ///< as it comes, the loss is scaled, and a step that overflows is skipped
+  bool in_step = false;                      ///< ranks make each step together, so that a small sum between steps is cheap
   bool serves = false;                       ///< the policy has ranks that make the updates
   parallel::SameWeights same_weights{};      ///< what the policy promises of the ranks' weights
   long metric_rows = 1;                      ///< rows of outputs of a sample, as metrics see them

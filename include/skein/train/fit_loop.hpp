@@ -86,6 +86,9 @@ template <class Scalar> class FitLoop {
   void end_epoch(Work& work);
   void end_loaded_epoch(Work& work);
   void agree(Work& work);
+  void stop_at_signal(Work& work, const double (&of_all)[3]);
+  void look_for_signal(Work& work);
+  [[noreturn]] void leave(Work& work);
   bool nothing_to_do(const FitOptions& options);
   void go_on(Steps& steps, const data::DatasetView& train, KeptObjects& kept);
   void commit(Work& work);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of fit_loop.hpp: of both scalars that there are in the library.
 #pragma once
+#include <signal.h>
+
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "../core/error.hpp"
@@ -13,6 +16,7 @@
 #include "loss_judge.hpp"
 #include "model_file.hpp"
 #include "preparation.hpp"
+#include "signal_watch.hpp"
 #include "metrics/gather_samples.hpp"
 #include "metrics/metrics_in_evaluation.hpp"
 
@@ -45,6 +49,10 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   double factor = 1;              // of the rate
   std::int64_t steps_done = 0;
   bool steps_wanted = false;
+  // Signals: the one that ends the fit; when ranks ask each other next, in updates, and when they did last.
+  int signal = 0;
+  std::int64_t updates = 0, next_look = 1, last_look = 0;
+  double looked = 0;
 };
 
 template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit, and so does the folder's lock
@@ -113,6 +121,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   if (options.validate)
     validation = std::make_unique<data::Loader<Scalar>>(options.validate, validation_options(loader.batch(), options));
   reserve(steps, loader, validation.get(), options);
+  const SignalWatch signals(facts_.serves ? FitInterrupt{.on_signals = false} : options.interrupt, facts_.rank);
   Work work(steps, options, loader, validation.get(), facts_);
   begin(steps, loader, options);
   begin_callbacks(work);
@@ -197,7 +206,20 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (commits_) commits_->finish();
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
+  if (work.signal != 0) leave(work);
   return result;
+}
+
+/// All ranks throw after what all have done together.
+template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
+  SignalWatch::taken();
+  double together[1] = {0};
+  work.steps.reduce(together);
+  const std::string& folder = work.options.checkpoint.folder.path();
+  std::string what = text("fit: {} ended it after step {}; ", name_of_signal(work.signal), work.steps.steps());
+  if (folder.empty()) what += "nothing is saved: with .checkpoint = {.folder = \"run\"} the next start would go on from there";
+  else what += text("the training is saved in {}, and goes on from there when the program is started again", folder);
+  throw Interrupted(work.signal, what);
 }
 
 template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
@@ -448,6 +470,8 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data:
     if (work.control.stopping()) return true;
   }
   if (commits_) commits_->after_step();
+  look_for_signal(work);
+  if (work.control.stopping()) return true;
   const std::int64_t every = work.options.checkpoint.every;
   if (every > 0 && work.steps.steps() % every == 0 && work.steps.steps() != committed_) commit(work);
   return false;
@@ -495,16 +519,61 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
   work.progress.update(state, now);
 }
 
+/// This rank's signal, as ranks add them up: SIGINT, SIGTERM, another.
+inline void own_signal(double* counts) {
+  const int own = SignalWatch::received();
+  counts[0] = own == SIGINT ? 1 : 0;
+  counts[1] = own == SIGTERM ? 1 : 0;
+  counts[2] = own != 0 && own != SIGINT && own != SIGTERM ? 1 : 0;
+}
+
+/// One signal on one rank ends the fit on all.
+template <class Scalar> void FitLoop<Scalar>::stop_at_signal(Work& work, const double (&of_all)[3]) {
+  const FitInterrupt& o = work.options.interrupt;
+  const int signal = of_all[0] > 0 ? SIGINT : of_all[1] > 0 ? SIGTERM : of_all[2] > 0 ? o.also : 0;
+  if (signal == 0 || work.signal != 0) return;
+  work.signal = signal;
+  work.control.stop(name_of_signal(signal));
+}
+
+/// After a step. Ranks add up what they have heard about four times a second, at a step that all know beforehand.
+template <class Scalar> void FitLoop<Scalar>::look_for_signal(Work& work) {
+  ++work.updates;
+  if (facts_.serves || !(work.options.interrupt.on_signals || work.options.interrupt.also != 0)) return;
+  if (facts_.ranks == 1) {
+    if (SignalWatch::received() != 0) agree(work);
+    return;
+  }
+  double heard[4] = {};
+  own_signal(heard);
+  if (!facts_.in_step || work.steps_wanted || work.updates < work.next_look) return;
+  constexpr double seconds = 0.25;
+  const double now = seconds_now(), passed = std::max(1e-9, now - (work.looked > 0 ? work.looked : work.start));
+  const auto since = static_cast<double>(work.updates - work.last_look);
+  if (facts_.rank == 0) heard[3] = std::clamp(std::floor(seconds * since / passed), 1.0, 4 * since);
+  work.steps.reduce(heard);
+  work.looked = now;
+  work.last_look = work.updates;
+  work.next_look = work.updates + static_cast<std::int64_t>(heard[3]);
+  stop_at_signal(work, {heard[0], heard[1], heard[2]});
+}
+
 /// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
 template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
   FitControl& control = work.control;
   if (facts_.ranks > 1) {
-    double asked[4] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
+    double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
                        facts_.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
+    own_signal(asked + 4);
     work.steps.reduce(asked);
     control.agree(asked[0] > 0);
     control.agree_to_finish(asked[3] > 0);
     control.agree(asked[1] > 0, asked[2]);
+    stop_at_signal(work, {asked[4], asked[5], asked[6]});
+  } else {
+    double own[3];
+    own_signal(own);
+    stop_at_signal(work, own);
   }
   place_.rate_factor = control.rate_factor();
   if (facts_.serves && place_.rate_factor != 1)

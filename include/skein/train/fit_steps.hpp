@@ -56,6 +56,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .leaves_out = leaves_out,
                .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),
                .scales_loss = std::same_as<typename Model::Activation, fp16>,
+               .in_step = !PolicyState::simulated_time && state.same_weights() == parallel::SameWeights::after_step,
                .serves = parallel::ServesUpdates<PolicyState>,
                .same_weights = state.same_weights(),
                .metric_rows = rows,

@@ -52,6 +52,13 @@ struct FitCheck {
   std::int64_t replicas_every = 0;  ///< steps between two comparisons of the ranks' weights; 0: at the end of fit alone
 };
 
+/// Which signals end a fit after its step, on all ranks, with a commit where there is a `.checkpoint`: `.interrupt = {.also =
+/// SIGUSR1}`. fit throws sk::Interrupted then; a second signal ends the program at once.
+struct FitInterrupt {
+  bool on_signals = true;  ///< SIGINT (Ctrl-C) and SIGTERM, where the program has no handlers of its own for them
+  int also = 0;            ///< another signal, as Slurm's `--signal` sends before the time limit
+};
+
 /// Where fit saves the training as it goes, and goes on from where it is started again: `.checkpoint = {.folder = "run", .every =
 /// 500}`.
 struct FitCheckpoint {
@@ -98,6 +105,7 @@ struct FitOptions {
   train::FitCompute compute{};        ///< how a step is computed
   train::FitCheck check{};            ///< what ranks compare while they train
   train::FitCheckpoint checkpoint{};  ///< where the training is saved as it goes
+  train::FitInterrupt interrupt{};    ///< which signals end the fit after its step
 };
 
 /// Of Trainer::evaluate.

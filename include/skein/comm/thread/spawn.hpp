@@ -15,7 +15,8 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI {
 
 /// Runs function(ThreadComm&) on n ranks. An exception of one rank ends all ranks: the others' collectives throw its message, and
-/// spawn throws a CommError "rank r failed: message" with the original nested in it (std::rethrow_if_nested gives it back).
+/// spawn throws a CommError "rank r failed: message" with the original nested in it (std::rethrow_if_nested gives it back). An
+/// Interrupted is thrown as it is.
 template <class Function> void spawn(int n, Function&& function, const CommOptions& options = {}) {
   if (n < 1) throw ArgumentError("spawn: there must be at least one rank; asked for " + std::to_string(n));
   const auto failure = std::make_shared<comm::Failure>();
@@ -51,7 +52,9 @@ template <class Function> void spawn(int n, Function&& function, const CommOptio
   if (!failure->cause()) throw CommError(failure->message());
   try {
     std::rethrow_exception(failure->cause());
-  } catch (...) { std::throw_with_nested(CommError(failure->message())); }
+  } catch (const Interrupted&) { throw; } catch (...) {
+    std::throw_with_nested(CommError(failure->message()));
+  }
 }
 
 }  // namespace skein::inline SKEIN_ABI

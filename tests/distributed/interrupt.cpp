@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// A signal to one process of several that train: all end after the same step, and the next start goes on with the same bits.
+#include <csignal>
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/mpi.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/train/trainer.hpp>
+
+#include <catch2/catch.hpp>
+
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+using Net = nn::Sequential<nn::Linear<13>, nn::Dropout<sk::Rate<1, 4>>, nn::Linear<3>>;
+
+struct Result {
+  std::vector<float> weights;
+  std::int64_t steps = 0;
+  std::string interrupted;
+};
+/// `raises`: the step after which the last rank gets SIGUSR1; 0: none does.
+Result fit(sk::MpiComm& world, const std::string& folder, std::int64_t raises) {
+  std::vector<float> x(280 * 5);
+  std::vector<std::int32_t> labels(280);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[5 * i] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
+  sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, sk::parallel::DataParallel{world}};
+  sk::FitOptions o{.epochs = 3, .batch = 14, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
+  if (!folder.empty()) o.checkpoint = {.folder = folder};
+  struct Raise {
+    std::int64_t at;
+    void on_update(std::int64_t step) const {
+      if (at > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (step == at) ::raise(SIGUSR1);
+    }
+  };
+  o.callbacks.add(Raise{world.rank() == world.size() - 1 ? raises : raises > 0 ? 1000 : 0});
+  Result r;
+  try {
+    trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {5}}, labels), o);
+  } catch (const sk::Interrupted& e) { r.interrupted = e.what(); }
+  r.steps = trainer.train_step().steps();
+  r.weights.assign(model.parameters().begin(), model.parameters().end());
+  return r;
+}
+}  // namespace
+
+TEST_CASE("a signal to one process ends the fit on all after one step, and the next start goes on with the same bits",
+          "[distributed]") {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size > 4) return;
+  sk::CommOptions options;
+  options.shared_memory = GENERATE(true, false);
+  sk::MpiComm world{MPI_COMM_WORLD, options};
+  const support::TemporaryFolder own;
+  const std::string folder = world.broadcast(own / "run", 0);
+  const Result whole = fit(world, "", 0), cut = fit(world, folder, 7);
+  CHECK_THAT(cut.interrupted, Catch::Contains("fit: SIGUSR1 ended it after step " + std::to_string(cut.steps) +
+                                              "; the training is saved in " + folder));
+  CHECK(cut.steps >= 7);
+  CHECK(cut.steps < whole.steps);
+  world.assert_same("the step of the end", static_cast<std::uint64_t>(cut.steps));
+  const Result end = fit(world, folder, 0);
+  CHECK(end.interrupted.empty());
+  CHECK(end.steps == whole.steps);
+  CHECK(end.weights == whole.weights);
+  world.barrier();
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals to programs that train: processes of one rank and of two that are threads. Those of MPI:
+// tests/distributed/interrupt.cpp.
+#include "skein/train/signal_watch.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <csignal>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/core/run.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/dropout.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using namespace std::chrono_literals;
+using Catch::Matchers::Contains;
+
+namespace {
+using Net = nn::Sequential<nn::Linear<13>, nn::Tanh, nn::Dropout<sk::Rate<1, 4>>, nn::Linear<3>>;
+using Model = sk::Model<Net, sk::Shape<5>>;
+
+struct Points {
+  std::vector<float> x = std::vector<float>(120 * 5);
+  std::vector<std::int32_t> labels = std::vector<std::int32_t>(120);
+  Points() {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+    for (std::size_t i = 0; i < 120; ++i) labels[i] = x[5 * i] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
+  }
+};
+struct AtUpdate {
+  std::function<void(std::int64_t)> act;
+  void on_update(std::int64_t step) const { act(step); }
+};
+
+/// 4 epochs of 10 steps, each a millisecond or more; the weights.
+template <class Policy>
+std::vector<float> program(const Policy& policy, sk::FitOptions o, const std::function<void(std::int64_t)>& act = nullptr) {
+  const Points points;
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, policy};
+  o.epochs = 4, o.batch = 12, o.progress = false, o.threads = 1;
+  if (act) o.callbacks.add(AtUpdate{act});
+  trainer.fit(sk::data::from_tensors(points.x, sk::Extents{1, {5}}, points.labels), o);
+  return {model.parameters().begin(), model.parameters().end()};
+}
+template <class... More> std::vector<float> on_ranks(int ranks, const More&... more) {
+  if (ranks == 1) return program(sk::parallel::SingleProcess{}, more...);
+  std::vector<float> weights;
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    const std::vector<float> own = program(sk::parallel::DataParallel{world}, more...);
+    if (world.rank() == 0) weights = own;
+  });
+  return weights;
+}
+
+struct Ended {
+  int status = 0;
+  std::string said{};
+  bool by(int signal) const { return WIFSIGNALED(status) && WTERMSIG(status) == signal; }
+  int code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
+};
+/// A program under sk::run, to which signals are sent so many microseconds after its first step.
+Ended in_a_process(const std::function<void(const std::function<void()>& begun)>& body, long microseconds,
+                   const std::vector<int>& signals, std::chrono::milliseconds between = 0ms) {
+  int begun[2], out[2];
+  (void)!::pipe(begun);
+  (void)!::pipe(out);
+  std::fflush(nullptr);
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    for (const int s : {SIGINT, SIGTERM}) ::signal(s, SIG_DFL);  // Catch2 has handlers
+    ::dup2(out[1], 2);
+    ::close(out[0]);
+    char name[] = "program";
+    char* argv[] = {name, nullptr};
+    const int code = sk::run(1, argv, [&] {
+      bool told = false;
+      body([&] {
+        if (!std::exchange(told, true)) (void)!::write(begun[1], "x", 1);
+      });
+    });
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+  ::close(begun[1]);
+  ::close(out[1]);
+  char one = 0;
+  (void)!::read(begun[0], &one, 1);
+  if (microseconds >= 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+  for (const int s : signals) {
+    ::kill(pid, s);
+    std::this_thread::sleep_for(between);
+  }
+  Ended e;
+  char some[4096];
+  for (ssize_t n; (n = ::read(out[0], some, sizeof some)) > 0;) e.said.append(some, static_cast<std::size_t>(n));
+  ::waitpid(pid, &e.status, 0);
+  ::close(begun[0]);
+  ::close(out[0]);
+  return e;
+}
+sk::FitOptions saved_in(const std::string& folder) { return {.checkpoint = {.folder = folder}}; }
+}  // namespace
+
+TEST_CASE("a program that gets signals at random instants goes on from its commits, and ends with the same bits", "[train]") {
+  const int ranks = GENERATE(1, 2);
+  const std::vector<float> whole = on_ranks(ranks, sk::FitOptions{});
+  const support::TemporaryFolder folder;
+  int interrupted = 0;
+  for (int start = 0; start < 60; ++start) {
+    const int signal = start % 2 ? SIGINT : SIGTERM;
+    const Ended e = in_a_process(
+        [&](const auto& begun) {
+          (void)on_ranks(ranks, saved_in(folder / "run"), [&](std::int64_t) {
+            begun();
+            std::this_thread::sleep_for(1ms);
+          });
+        },
+        static_cast<long>(1000 +
+                          17000 * sk::random_uniform(5, static_cast<std::uint64_t>(ranks), static_cast<std::uint64_t>(start))),
+        {signal});
+    if (e.code() == 128 + signal) {
+      ++interrupted;
+      CHECK_THAT(e.said,
+                 Contains(std::string("program: fit: ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") + " ended it after step"));
+      CHECK_THAT(e.said, Contains("the training is saved in") && Contains("skein: a signal ends the fit after this step"));
+    } else if (!e.by(signal)) {  // it came after the fit
+      CHECK(e.said == "");
+      REQUIRE(e.code() == 0);
+      break;
+    }
+  }
+  CHECK(interrupted >= 2);
+  CHECK(on_ranks(ranks, saved_in(folder / "run")) == whole);
+}
+
+TEST_CASE("a second signal ends the program at once, by its default action; several at one time are one", "[train]") {
+  const auto slow = [](const auto& begun) {
+    (void)on_ranks(1, sk::FitOptions{}, [&](std::int64_t) {
+      begun();
+      std::this_thread::sleep_for(20s);
+    });
+  };
+  const auto before = std::chrono::steady_clock::now();
+  CHECK(in_a_process(slow, 10000, {SIGINT, SIGINT}, 600ms).by(SIGINT));
+  CHECK(in_a_process(slow, 10000, {SIGINT, SIGTERM}, 600ms).by(SIGTERM));
+  CHECK(std::chrono::steady_clock::now() - before < 15s);
+  const Ended both = in_a_process(
+      [](const auto& begun) {
+        (void)on_ranks(1, sk::FitOptions{}, [&](std::int64_t) {
+          begun();
+          std::this_thread::sleep_for(100ms);
+        });
+      },
+      10000, {SIGINT, SIGTERM}, 10ms);
+  CHECK(both.code() == 128 + SIGINT);
+  CHECK_THAT(both.said, Contains("nothing is saved: with .checkpoint"));
+}
+
+TEST_CASE("another signal can be named, signals can be left alone, and the program's handlers stay", "[train]") {
+  const auto training = [](sk::train::FitInterrupt interrupt) {
+    return [interrupt](const auto& begun) {
+      (void)on_ranks(2, sk::FitOptions{.interrupt = interrupt}, [&](std::int64_t) {
+        begun();
+        std::this_thread::sleep_for(10ms);
+      });
+    };
+  };
+  CHECK(in_a_process(training({.also = SIGUSR1}), 10000, {SIGUSR1}).code() == 128 + SIGUSR1);
+  CHECK(in_a_process(training({}), 10000, {SIGUSR1}).by(SIGUSR1));
+  CHECK(in_a_process(training({.on_signals = false}), 10000, {SIGINT}).by(SIGINT));
+  const auto owns = [&](void (*handler)(int)) {
+    return [=](const auto& begun) {
+      ::signal(SIGINT, handler);
+      training({})(begun);
+      if (::signal(SIGINT, SIG_DFL) != handler) throw std::runtime_error("the handler was replaced");
+    };
+  };
+  CHECK(in_a_process(owns(SIG_IGN), 10000, {SIGINT}).code() == 0);  // as under nohup
+  CHECK(in_a_process(owns([](int) { ::_exit(77); }), 10000, {SIGINT}).code() == 77);
+  CHECK(in_a_process(owns(SIG_DFL), 0, {}).code() == 0);  // what was there is there again
+}
+
+TEST_CASE("fit throws on all ranks, the same, and the trainer can be asked afterwards", "[train]") {
+  const Ended e = in_a_process(
+      [](const auto& begun) {
+        std::vector<std::string> texts(2);
+        sk::spawn(2, [&](sk::ThreadComm& world) {
+          const Points points;
+          Model model{sk::Seed{3}};
+          sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, sk::parallel::DataParallel{world}};
+          sk::FitOptions o{.epochs = 4, .batch = 12, .progress = false, .threads = 1};
+          o.callbacks.add(AtUpdate{[&](std::int64_t step) {
+            std::this_thread::sleep_for(10ms);
+            if (world.rank() == 1 && step == 3) ::raise(SIGTERM);
+          }});
+          try {
+            trainer.fit(sk::data::from_tensors(points.x, sk::Extents{1, {5}}, points.labels), o);
+          } catch (const sk::Interrupted& i) {
+            if (i.signal() == SIGTERM && sk::Interrupted::any()) texts[static_cast<std::size_t>(world.rank())] = i.what();
+          }
+          const std::int64_t stopped = trainer.train_step().steps();
+          if (stopped < 3 || stopped >= 40) throw std::runtime_error("stopped at " + std::to_string(stopped));
+        });
+        begun();
+        if (texts[0].empty() || texts[0] != texts[1] || sk::Interrupted::any()) throw std::runtime_error(texts[0] + texts[1]);
+      },
+      -1, {});
+  CHECK(e.code() == 0);
+  CHECK_THAT(e.said, Contains("a signal ends the fit after this step") && !Contains("program:"));
+}
+
+TEST_CASE("ranks whose weights drift end at the end of the epoch", "[train]") {
+  const Ended e = in_a_process(
+      [](const auto& begun) {
+        begun();
+        sk::spawn(2, [&](sk::ThreadComm& world) {
+          (void)program(sk::parallel::ModelAverage{world, {}, sk::parallel::Period<7>{}}, {}, [&](std::int64_t step) {
+            if (step == 3 && world.rank() == 1) ::raise(SIGINT);
+          });
+        });
+      },
+      -1, {});
+  CHECK(e.code() == 128 + SIGINT);
+  CHECK_THAT(e.said, Contains("program: fit: SIGINT ended it after step 10;"));
+}
