@@ -12,7 +12,6 @@
 #include "agreement.hpp"
 
 SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void warn_of_ranks_apart() {
