@@ -195,7 +195,7 @@ TEST_CASE("the number of threads comes from the affinity mask, or from SKEIN_THR
   CHECK(sk::available_cores() >= 1);
   ::setenv("SKEIN_THREADS", "3", 1);
   CHECK(sk::Workers::default_count() == 3);
-  ::setenv("SKEIN_THREADS", "nonsense", 1);
+  ::setenv("SKEIN_THREADS", "0", 1);
   CHECK(sk::Workers::default_count() == sk::available_cores());
   ::unsetenv("SKEIN_THREADS");
   CHECK(sk::Workers::default_count() == sk::available_cores());

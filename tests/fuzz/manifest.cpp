@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any words as what a manifest says of the shards of a commit, line by line "name<tab>words": its number of ranks, and whether it
 // fits the shards; and edits of a sound one. What is taken says the same as the sound one.
+#include <skein/train/checkpoint_reader.hpp>
 #include <skein/train/manifest.hpp>
 
 #include "target.hpp"
@@ -23,8 +24,11 @@ std::vector<st::WrittenFile> shards() {
   return all;
 }
 std::string sound() {
+  fuzz::Folder folder;
+  const std::string path = folder / st::manifest_name;
+  st::manifest_of(shards(), {}, "fuzz").commit(path);
   std::string lines;
-  for (const auto& [name, words] : st::describe_shards(shards(), "fuzz")) lines += name + "\t" + words + "\n";
+  for (const auto& [name, words] : st::CheckpointReader(path).facts()) lines.append(name).append("\t").append(words).append("\n");
   return lines;
 }
 st::FileFacts facts_of(std::string_view lines) {
@@ -41,13 +45,15 @@ st::FileFacts facts_of(std::string_view lines) {
 void run(fuzz::Input data) {
   if (data.empty()) return;
   static const std::vector<st::WrittenFile> known = shards();
-  static const st::FileFacts right = facts_of(sound());
+  static const std::vector<st::GatheredSection> sections = st::sections_of(known, "fuzz");
+  static const std::string lines = sound();
+  static const st::FileFacts right = facts_of(lines);
   const bool edits = data[0] & 1;
-  const fuzz::Bytes mended = fuzz::edited(fuzz::bytes_of(sound()), data.subspan(1));
+  const fuzz::Bytes mended = fuzz::edited(fuzz::bytes_of(lines), data.subspan(1));
   const st::FileFacts facts = facts_of(edits ? fuzz::words(mended) : fuzz::words(data.subspan(1)));
   try {
     if (st::ranks_of_manifest(facts, "fuzz") < 1) std::abort();
-    st::check_manifest(facts, known, "fuzz");
+    st::check_manifest(facts, known, sections, "fuzz");
     for (const auto& [name, words] : right)
       if (const auto found = facts.find(name); found == facts.end() || found->second != words) std::abort();
   } catch (const skein::FileError& e) {

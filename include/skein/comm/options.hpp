@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "../core/environment.hpp"
 #include "../core/error.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -21,15 +22,15 @@ enum class ReductionOrder {
 /// Options of ThreadComm (through spawn) and MpiComm.
 struct CommOptions {
   /// Seconds until a rank that does not arrive is named in a CommError of those that wait (environment: SKEIN_DEADLINE).
-  double deadline = environment("SKEIN_DEADLINE", 600.0);
+  double deadline = deadline_of_environment();
   /// Compare kind, type and count of every collective also where it costs a message (environment: SKEIN_CHECK=1). Through
   /// shared memory, and between threads, they are always compared.
-  bool check = environment("SKEIN_CHECK", 0.0) != 0.0;
+  bool check = environment_switch("SKEIN_CHECK", false);
   /// Collectives and messages of ranks on one node go through shared memory (environment: SKEIN_SHARED_MEMORY=0 turns it off).
-  bool shared_memory = environment("SKEIN_SHARED_MEMORY", 1.0) != 0.0;
+  bool shared_memory = environment_switch("SKEIN_SHARED_MEMORY", true);
   /// Gradients, and what share() is asked for, lie in pages that the ranks of one node share, where that takes copies out of an
   /// all-reduce (environment: SKEIN_SHARED_PAGES=0 turns it off, for all ranks).
-  bool shared_pages = environment("SKEIN_SHARED_PAGES", 1.0) != 0.0;
+  bool shared_pages = environment_switch("SKEIN_SHARED_PAGES", true);
   /// Bytes of one message of plain MPI; longer ones are cut (Open MPI 4.1 counts in int).
   std::size_t message = std::size_t{1} << 28;
   /// Of MpiComm; the same on all ranks (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce
@@ -46,10 +47,12 @@ struct CommOptions {
   /// nodes first, through shared memory, and between them by slices.
   std::size_t level_bytes = 1024;
   /// So many consecutive ranks count as a node (environment: SKEIN_NODE_SIZE). 0: those that share memory, as MPI says.
-  int node_size = static_cast<int>(environment("SKEIN_NODE_SIZE", 0.0));
+  int node_size = node_size_of_environment();
 
+  /// What the environment says, where it does: each throws ArgumentError for what it cannot be.
+  static double deadline_of_environment();
   static ReductionOrder order_of_environment();
-  static double environment(const char* name, double otherwise);
+  static int node_size_of_environment();
 };
 
 }  // namespace skein::inline SKEIN_ABI

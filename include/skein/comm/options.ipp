@@ -16,12 +16,12 @@ SKEIN_INLINE ReductionOrder CommOptions::order_of_environment() {
   throw ArgumentError("SKEIN_REDUCTION_ORDER is " + in_quotes(order, '"') + ": it has to be ranks or native");
 }
 
-SKEIN_INLINE double CommOptions::environment(const char* name, double otherwise) {
-  const char* text = std::getenv(name);
-  if (!text || !*text) return otherwise;
-  char* end = nullptr;
-  const double value = std::strtod(text, &end);
-  return end != text && value >= 0 ? value : otherwise;
+SKEIN_INLINE double CommOptions::deadline_of_environment() {
+  return environment_number("SKEIN_DEADLINE", 600, {"seconds, more than 0, or inf", 1e-9});
+}
+
+SKEIN_INLINE int CommOptions::node_size_of_environment() {
+  return static_cast<int>(environment_number("SKEIN_NODE_SIZE", 0, {"a whole number of ranks", 0, 1e9, true}));
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of workers.hpp.
 #pragma once
+#include "environment.hpp"
 #include "workers.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -42,8 +43,9 @@ SKEIN_INLINE Workers::Workers(int n, Denormals denormals)
 }
 
 SKEIN_INLINE int Workers::default_count() {
-  if (const char* text = std::getenv("SKEIN_THREADS"); text && std::atoi(text) > 0) return std::atoi(text);
-  return available_cores();
+  const EnvironmentNumber threads{"a whole number of threads; 0: those of the cores", 0, 1e6, true};
+  const int n = static_cast<int>(environment_number("SKEIN_THREADS", 0, threads));
+  return n > 0 ? n : available_cores();
 }
 
 SKEIN_INLINE void Workers::serve(int index) {

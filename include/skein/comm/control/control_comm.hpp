@@ -62,7 +62,7 @@ class ControlEngine {
 /// How ranks meet without MPI, and how long they wait for each other.
 struct MeetOptions {
   /// Seconds until a rank that does not arrive is named (environment: SKEIN_DEADLINE).
-  double deadline = CommOptions::environment("SKEIN_DEADLINE", 600.0);
+  double deadline = CommOptions::deadline_of_environment();
   /// A name that the ranks of this job have in common and those of others have not; may be empty.
   std::string job{};
   /// What the ranks of this job have in common and nobody else knows: 16 characters or more, never sent (environment:

@@ -5,12 +5,11 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cstdlib>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "../../core/environment.hpp"
 #include "stream.hpp"
 
 namespace skein::inline SKEIN_ABI::cuda {
@@ -42,10 +41,7 @@ class Choices {
   static void add(std::vector<std::string>& to, std::string text) {
     if (std::find(to.begin(), to.end(), text) == to.end()) to.push_back(std::move(text));
   }
-  static bool refused_by_environment() {
-    const char* value = std::getenv("SKEIN_DETOURS");
-    return value && std::string_view(value) == "0";
-  }
+  static bool refused_by_environment() { return !environment_switch("SKEIN_DETOURS", true); }
 
   std::vector<std::string> notes_, detours_;
   bool refuses_ = refused_by_environment();

@@ -3,19 +3,14 @@
 // loads under way a thread. The plain ones stay as twins until a GPU has run both; results agree but for the order of sums.
 #pragma once
 #include <atomic>
-#include <cstdlib>
-#include <string_view>
 
-#include "../../core/config.hpp"
+#include "../../core/environment.hpp"
 
 namespace skein::inline SKEIN_ABI::cuda {
 
 namespace detail {
 inline std::atomic<bool>& plain_kernels_setting() {
-  static std::atomic<bool> plain = [] {
-    const char* value = std::getenv("SKEIN_PLAIN_KERNELS");
-    return value && std::string_view(value) == "1";
-  }();
+  static std::atomic<bool> plain = environment_switch("SKEIN_PLAIN_KERNELS", false);
   return plain;
 }
 }  // namespace detail

@@ -6,10 +6,10 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
+#include "../../core/environment.hpp"
 #include "../../core/half.hpp"
 #include "../../device/cuda/stream.hpp"
 
@@ -61,9 +61,9 @@ enum class MathMode { full, tf32 };
 /// free: with another algorithm the bits are others. Set it before plans are made.
 inline std::atomic<std::size_t>& workspace_limit_setting() {
   static std::atomic<std::size_t> limit = [] {
-    const char* value = std::getenv("SKEIN_CUDNN_WORKSPACE");
-    const long mebibytes = value ? std::atol(value) : 0;
-    return std::size_t(mebibytes > 0 ? mebibytes : 1024) << 20;
+    return static_cast<std::size_t>(
+               environment_number("SKEIN_CUDNN_WORKSPACE", 1024, {"whole mebibytes, 1 or more", 1, 1e6, true}))
+           << 20;
   }();
   return limit;
 }
