@@ -28,7 +28,8 @@ std::string sound() {
   const std::string path = folder / st::manifest_name;
   st::manifest_of(shards(), {}, "fuzz").commit(path);
   std::string lines;
-  for (const auto& [name, words] : st::CheckpointReader(path).facts()) lines.append(name).append("\t").append(words).append("\n");
+  const st::CheckpointReader manifest(path);
+  for (const auto& [name, words] : manifest.facts()) lines.append(name).append("\t").append(words).append("\n");
   return lines;
 }
 st::FileFacts facts_of(std::string_view lines) {
