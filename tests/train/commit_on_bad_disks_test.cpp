@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commits on disks that fail: an error at each operation of a commit, and what a crash leaves at each.
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/train/checkpoint_reader.hpp>
+#include <skein/train/checkpoint_writer.hpp>
+#include <skein/train/commit_folder.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../support/commit_trials.hpp"
+#include "../support/file_calls.hpp"
+#include "../support/said.hpp"
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace st = skein::train;
+
+namespace {
+/// In memory, where an operation takes a microsecond.
+struct Scratch {
+  std::string path = (std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string()) +
+                     "/skein-bad-disk-" + std::to_string(::getpid());
+  Scratch() { std::filesystem::create_directories(path); }
+  Scratch(const Scratch&) = delete;
+  ~Scratch() {
+    support::FileCalls::all().end();
+    std::filesystem::remove_all(path);
+  }
+};
+
+using Names = std::vector<std::string>;
+Names names_in(const std::string& path) {
+  Names names;
+  for (const auto& e : std::filesystem::directory_iterator(path)) names.push_back(e.path().filename().string());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+/// A way in which the n-th operation fails.
+struct Fault {
+  int error;  // 0: a write takes half
+  bool lasting = false;
+};
+constexpr Fault faults[] = {{ENOSPC}, {EIO}, {EINTR}, {0}, {ENOSPC, true}};
+
+/// Calls work() with a fault at each of its operations on what is below `folder`: trial(what it threw, the fault).
+template <class Begin, class Work, class Trial>
+long at_each_operation(const std::string& folder, Begin&& begin, Work&& work, Trial&& trial) {
+  support::FileCalls& calls = support::FileCalls::all();
+  long trials = 0;
+  for (const Fault& fault : faults)
+    for (long n = 1;; ++n) {
+      begin();
+      std::string error;
+      calls.fail(folder, n, fault.error, fault.lasting);
+      try {
+        work();
+      } catch (const sk::FileError& e) { error = e.what(); }
+      const bool last = n > calls.count(), failed = calls.failed();
+      calls.end();
+      if (last) break;
+      if (!failed) continue;
+      CAPTURE(n, fault.error, fault.lasting, error);
+      ++trials;
+      if (!error.empty()) {
+        CHECK_THAT(error, Catch::Contains(folder));
+        CHECK_THAT(error, Catch::Contains(std::strerror(fault.error)));
+        CHECK((fault.error == ENOSPC || fault.error == EIO));
+      }
+      trial(!error.empty());
+    }
+  return trials;
+}
+}  // namespace
+
+TEST_CASE("an error at any operation of a commit leaves those that there were, and the next one sweeps up", "[train]") {
+  const Scratch scratch;
+  const support::TemporaryFolder words;
+  const std::string run = scratch.path + "/run", base = scratch.path + "/base";
+  std::filesystem::create_directory(base);
+  for (int version : {1, 2}) support::write_commit(st::CommitFolder(base), 10 * version, version, 1);
+  const auto begin = [&] {
+    std::filesystem::remove_all(run);
+    std::filesystem::copy(base, run, std::filesystem::copy_options::recursive);
+  };
+  const auto commit = [&](std::int64_t step, int version, int ranks) {
+    st::CommitFolder folder(run);
+    folder.lock();
+    support::write_commit(folder, step, version, ranks);
+  };
+  long trials = 0;
+  const std::string said = support::said(words, [&] {
+    for (const int ranks : {1, 2})
+      for (const auto& [step, exchange] : {std::pair{30, true}, {20, true}, {20, false}}) {
+        const std::int64_t at = step;
+        support::FileCalls::all().without_exchange(!exchange);
+        trials += at_each_operation(
+            run, begin, [&] { commit(at, 3, ranks); },
+            [&](bool threw) {
+              for (const std::string& name : names_in(run)) CHECK((name == ".lock" || name.starts_with("step_00000")));
+              const int found = support::found_version(run);
+              CHECK((found == 3 || (found == 2 && threw)));
+              commit(at + 10, 4, ranks);
+              CHECK(support::found_version(run) == 4);
+              const Names left = names_in(run);
+              CHECK(left.size() == 3);  // the lock, and the commits that stay
+              for (const std::string& name : left) {
+                CHECK_FALSE((name.ends_with(".partial") || name.ends_with(".before")));
+                for (const std::string& part : name == ".lock" ? Names{} : names_in(run + "/" + name))
+                  CHECK_FALSE(part.ends_with(".partial"));
+              }
+            });
+      }
+    support::FileCalls::all().without_exchange(false);
+  });
+  CHECK(trials > 400);
+  CHECK_THAT(said, Catch::Contains("run' is on a file system without locks (Input/output error)"));
+}
+
+namespace {
+using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<9>, sk::nn::Tanh, sk::nn::Linear<3>>, sk::Shape<5>>;
+/// A fit of six steps; what each rank threw, and the weights where none did.
+struct Fitted {
+  Names errors;
+  std::vector<float> weights;
+};
+Fitted fit(const std::string& folder, int ranks, bool async) {
+  static const std::vector<float> x(48 * 5, 0.5f);
+  static const std::vector<std::int32_t> labels(48, 1);
+  Fitted fitted{Names(static_cast<std::size_t>(ranks)), {}};
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    try {
+      Model model{sk::Seed{3}};
+      sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, sk::parallel::DataParallel{world}};
+      sk::FitOptions o{.epochs = 2, .batch = 16, .progress = false, .threads = 1};
+      o.checkpoint = {.folder = folder, .every = 2, .keep = 2, .async = async};
+      trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {5}}, labels), o);
+      if (rank == 0) fitted.weights.assign(model.parameters().begin(), model.parameters().end());
+    } catch (const sk::Error& e) { fitted.errors[rank] = e.what(); }
+  });
+  return fitted;
+}
+}  // namespace
+
+TEST_CASE("where one rank cannot write, all say why, and the program that is started again goes on", "[train]") {
+  const Scratch scratch;
+  const std::string run = scratch.path + "/run";
+  support::FileCalls& calls = support::FileCalls::all();
+  long failed = 0, later = 0;
+  for (const auto& [ranks, async] : {std::pair{1, false}, {1, true}, {2, false}, {2, true}}) {
+    std::filesystem::remove_all(run);
+    const Fitted whole = fit(run, ranks, async);
+    REQUIRE(whole.errors == Names(static_cast<std::size_t>(ranks)));
+    const support::TemporaryFolder words;
+    (void)support::said(words, [&, n_ranks = ranks, writes_async = async] {
+      for (long n = 1;; n += 2) {
+        std::filesystem::remove_all(run);
+        std::filesystem::create_directory(run);
+        calls.fail(run, n, EIO);
+        const Fitted broken = fit(run, n_ranks, writes_async);
+        const bool last = n > calls.count();
+        calls.end();
+        if (last) break;
+        CAPTURE(n, n_ranks, writes_async, broken.errors);
+        const bool threw = !broken.errors[0].empty();
+        failed += threw;
+        for (const std::string& error : broken.errors) {
+          REQUIRE(!error.empty() == threw);  // all, or none
+          if (!threw) continue;
+          CHECK_THAT(error, Catch::Contains("Input/output error"));
+          CHECK_THAT(error, Catch::Contains(run));
+        }
+        later += threw && !st::CommitFolder(run).steps().empty();
+        CHECK(fit(run, n_ranks, writes_async).weights == whole.weights);
+        for (const std::string& name : names_in(run)) CHECK_FALSE(name.ends_with(".partial"));
+      }
+    });
+  }
+  CHECK(failed > 100);
+  CHECK(later > 40);
+}
+
+TEST_CASE("an error at any operation of a save leaves the file that there was", "[train]") {
+  const Scratch scratch;
+  const std::string file = scratch.path + "/file";
+  const auto save = [&](float value) {
+    const std::vector<float> values(50, value);
+    st::CheckpointWriter writer;
+    writer.add("values", std::span<const float>(values));
+    writer.commit(file);
+  };
+  const auto found = [&] {
+    st::CheckpointReader reader(file);
+    std::vector<float> values(50);
+    reader.read("values", std::span<float>(values));
+    return values.back();
+  };
+  const long trials = at_each_operation(
+      scratch.path, [&] { save(1); }, [&] { save(2); },
+      [&](bool threw) {
+        CHECK((found() == 2.0f || (threw && found() == 1.0f)));
+        save(3);
+        CHECK(found() == 3.0f);
+        CHECK(names_in(scratch.path) == Names{"file"});
+      });
+  CHECK(trials > 20);
+}
+
+TEST_CASE("after a crash at any operation of a commit the last one that was acknowledged is there, or the next", "[train]") {
+  const Scratch scratch;
+  long states = 0;
+  for (const int ranks : {1, 2, 3})
+    for (const bool exchange : {true, false}) {
+      const auto t = support::crash_in_commits(scratch.path, {.ranks = ranks, .exchange = exchange, .trials = 7});
+      CAPTURE(ranks, exchange);
+      CHECK(t.lost == 0);
+      CHECK(t.refused == 0);
+      states += t.states;
+    }
+  CHECK(states > 500);
+  const auto control = support::crash_in_commits(scratch.path, {.ranks = 2, .file_syncs = false, .trials = 7});
+  CHECK(control.lost + control.refused > 0);
+  const auto unnamed = support::crash_in_commits(scratch.path, {.ranks = 2, .folder_syncs = false, .trials = 7});
+  CHECK(unnamed.lost + unnamed.refused > 0);
+}
