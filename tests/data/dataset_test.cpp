@@ -493,3 +493,27 @@ TEST_CASE("what split returned can be normalised, and so can any set") {
   CHECK(gathered(normalize(map(bytes, [](auto) {}), 0.2, 0.5), {3})[0] == Approx(gathered(whole, {3})[0]));
   CHECK(thrown([&] { train.normalize(0, 0); }).says("normalize: the deviation is 0.000000, it must be positive"));
 }
+
+namespace {
+/// Three tokens a sample, and labels of which it writes none.
+struct ForgetsLabels {
+  std::int64_t size() const { return 2; }
+  sk::Extents sample_extents() const { return {1, {3}, true}; }
+  sk::data::Target target() const { return sk::data::Target::labels(5, 3); }
+  void gather(sk::data::Indices indices, std::int32_t* x, long pitch) const {
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (long t = 0; t < 3; ++t) x[static_cast<long>(i) * pitch + t] = 1;
+  }
+  void labels(sk::data::Indices, std::int32_t*) const {}
+};
+}  // namespace
+
+TEST_CASE("labels of tokens that a set leaves out are no remains of another batch", "[data]") {
+  const ForgetsLabels set;
+  const sk::data::DatasetView view(set);
+  const std::vector<std::int64_t> both{0, 1};
+  std::vector<std::int32_t> x(6), labels(6, 4);
+  view.serve(both, sk::data::Destination<std::int32_t>{.x = x.data(), .pitch = 3, .labels = labels.data()});
+  CHECK(labels.front() == sk::data::unwritten_label);
+  CHECK(labels.back() == sk::data::unwritten_label);
+}

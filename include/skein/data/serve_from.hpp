@@ -52,6 +52,7 @@ template <class Scalar> void mark_rows(Scalar* rows, Indices indices, long n, lo
 }
 
 template <class T, class Scalar> void serve_from(const T& d, Indices indices, const Destination<Scalar>& to);
+template <class T> void labels_from(const T& d, Indices indices, std::int32_t* out);
 
 /// Samples that are tokens, and their labels.
 template <class T> void serve_from(const T& d, Indices indices, const Destination<std::int32_t>& to) {
@@ -60,7 +61,7 @@ template <class T> void serve_from(const T& d, Indices indices, const Destinatio
   } else {
     if (to.x) d.gather(indices, to.x, to.pitch);
     if constexpr (HasLabels<T>)
-      if (to.labels) d.labels(indices, to.labels);
+      if (to.labels) labels_from(d, indices, to.labels);
   }
 }
 template <class T> void gather_from(const T& d, Indices indices, std::int32_t* x, long pitch, std::int64_t epoch) {
