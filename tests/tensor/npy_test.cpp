@@ -107,6 +107,7 @@ TEST_CASE("every malformed .npy file says where and why") {
   CHECK(fault(npy(dictionary("<f4", "(2, -2)"), 16)).find("wants an extent here") != std::string::npos);
   CHECK(fault(npy("{'descr': '<f4'}\n", 16)).find("lacks one of descr, fortran_order and shape") != std::string::npos);
   CHECK(fault(npy("{'descr': '<f4', 'descr': '<f4'}\n", 16)).find("has the entry 'descr' twice") != std::string::npos);
+  CHECK(fault(npy("{'desc", 0)) == "x.npy (byte 16): the .npy header ends within a quoted word");
   CHECK(fault(npy(dictionary("<f4", "(4,)"), 16)) ==
         "x.npy (byte 0): holds an array of shape (4), a tensor of rank 2 was asked for");
   CHECK(fault(npy(dictionary("<f8", "(2, 1)"), 16)).find("holds values of type f8, f4 was asked for") != std::string::npos);

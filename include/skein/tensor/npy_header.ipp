@@ -34,7 +34,8 @@ SKEIN_INLINE std::string NpyText::quoted() {
   const unsigned char quote = text_[at_++];
   std::string word;
   while (at_ < text_.size() && text_[at_] != quote) word += static_cast<char>(text_[at_++]);
-  if (at_++ == text_.size()) fail("ends within a quoted word");
+  if (at_ == text_.size()) fail("ends within a quoted word");
+  ++at_;
   return word;
 }
 

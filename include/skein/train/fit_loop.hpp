@@ -57,6 +57,8 @@ template <class Scalar> class FitLoop {
   const History& history() const { return history_; }
   /// The callbacks' states: of the fit that is going on, else as they were kept or loaded.
   const std::string& callback_state();
+  /// Why callback_state() is not of now: what the serialize() of a callback threw, which all ranks hear when rank 0 writes.
+  const std::string& callback_failure() const { return callback_failure_; }
   /// Goes on from there at the next run().
   void resume(Steps& steps, FileRecords&& records);
 
@@ -102,8 +104,9 @@ template <class Scalar> class FitLoop {
   std::vector<std::int64_t> shard_sizes_;
   ExecutorOptions memory_{};        // of the last fit
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on
-  std::string callback_state_;      // of a loaded training, until its fit begins
-  std::string loaded_optimizer_;    // the same: lines of NamedValues
+  std::string callback_failure_;
+  std::string callback_state_;    // of a loaded training, until its fit begins
+  std::string loaded_optimizer_;  // the same: lines of NamedValues
   bool resumed_ = false, continues_ = false;
   bool fitting_ = false;  // within an epoch: its sums are the train step's
   bool noted_ = false;

@@ -180,7 +180,7 @@ template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
   if (!commits_) return;
   committed_ = work.steps.steps();
   keep_callbacks();
-  commits_->commit({position_for_file(work.steps), history_, callback_state_, *kept_});
+  commits_->commit({position_for_file(work.steps), history_, callback_state_, *kept_, callback_failure_});
 }
 
 template <class Scalar> TrainingPosition FitLoop<Scalar>::position_for_file(Steps& steps) const {
@@ -322,8 +322,11 @@ template <class Scalar> void FitLoop<Scalar>::reserve(Steps& steps, data::Loader
 }
 
 template <class Scalar> void FitLoop<Scalar>::keep_callbacks() {
-  const std::vector<std::byte> bytes = to_bytes(*callbacks_);
-  callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  callback_failure_.clear();
+  detail::noting(callback_failure_, [&] {
+    const std::vector<std::byte> bytes = to_bytes(*callbacks_);
+    callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
 }
 
 /// Of a loaded training that goes on: the file's, unless another is given.

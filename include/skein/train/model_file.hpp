@@ -41,6 +41,7 @@ struct RecordsView {
   const History& history;
   const std::string& callbacks;
   const KeptObjects& kept;
+  const std::string& callback_failure;  ///< why the callbacks have no bytes, where one's serialize() threw on this rank
 };
 namespace detail {
 /// Adds what of an array stands in `range`; the first value is at `values`, which must live until the file is written.

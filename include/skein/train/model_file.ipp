@@ -97,7 +97,9 @@ inline plan::Range share_of_file(std::span<const plan::Entry> entries, long stor
 SKEIN_INLINE void noting(std::string& failure, const std::function<void()>& work) {
   try {
     work();
-  } catch (const std::exception& e) { failure = *e.what() ? e.what() : "an error without a text"; }
+  } catch (const std::exception& e) { failure = *e.what() ? e.what() : "an error without a text"; } catch (...) {
+    failure = "an exception that is no std::exception";
+  }
 }
 
 SKEIN_INLINE void while_ranks_meet(SavedTraining& training, const std::function<void()>& work) {
@@ -163,6 +165,7 @@ SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training
   WriterSink sink(writer, part.snapshot, failure);
   training.save_to(sink, part.whole);
   if (training.rank() != 0) return;
+  if (!records.callback_failure.empty()) failure = "a callback cannot be saved: " + records.callback_failure;
   noting(failure, [&] {
     writer.add_object("steps", training.steps());
     writer.add_object("optimizer", training.optimizer_lines());

@@ -141,7 +141,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     policy_state().barrier();  // who has not called this is named
     if (policy_state().rank() == 0) prepared_.note_missing(kept_, "save");
     Steps steps(train_step_);
-    train::save_training(path, steps, {loop_.position_for_file(steps), loop_.history(), loop_.callback_state(), kept_});
+    train::save_training(
+        path, steps, {loop_.position_for_file(steps), loop_.history(), loop_.callback_state(), kept_, loop_.callback_failure()});
   }
   /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
   /// under every policy but a Pipeline. Throws FileError.
