@@ -390,6 +390,15 @@ if(SKEIN_HAS_mpi AND SKEIN_EXAMPLES AND NOT SKEIN_SANITIZE)
   set_tests_properties(slurm.scripts PROPERTIES LABELS "example;mpi" TIMEOUT 180 SKIP_RETURN_CODE 77 ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR}")
 endif()
 
+# ---- the scripts of examples/elastic, each with its launcher: a rank is killed, and the job goes on; mostly they wait
+if(TARGET example_train AND NOT SKEIN_SANITIZE)
+  foreach(launcher mpirun torchrun slurm)
+    add_test(NAME elastic.${launcher} COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/elastic/check.py" "${PROJECT_SOURCE_DIR}"
+             $<TARGET_FILE:example_train> ${launcher})
+    set_tests_properties(elastic.${launcher} PROPERTIES LABELS "example;mpi" TIMEOUT 120 SKIP_RETURN_CODE 77 PROCESSORS 2)
+  endforeach()
+endif()
+
 # ---- a machine without packages
 if(NOT SKEIN_SANITIZE)
   add_test(NAME consumer.vendor COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/vendor.sh" "${PROJECT_SOURCE_DIR}"

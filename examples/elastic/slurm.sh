@@ -1,0 +1,22 @@
+#!/bin/bash
+# A training that is put back into the queue when its time is almost over, or a rank was killed, and goes on from the newest commit;
+# when a machine fails, Slurm does so by itself. Two minutes before the limit Slurm sends the ranks SIGUSR1, and the program ends with
+# 75 after its commit. An error of the program (another status below 128) ends the job, as do MAX_RESTARTS restarts.
+#     sbatch slurm.sh ./train --folder run
+#SBATCH --job-name=training
+#SBATCH --nodes=2
+#SBATCH --ntasks-per-node=2
+#SBATCH --cpus-per-task=8
+#SBATCH --time=01:00:00
+#SBATCH --signal=USR1@120
+#SBATCH --requeue
+#SBATCH --output=%x-%j.log
+#SBATCH --open-mode=append
+set -uo pipefail
+export SKEIN_THREADS=$SLURM_CPUS_PER_TASK OMP_NUM_THREADS=1
+srun --kill-on-bad-exit=1 --cpus-per-task="$SLURM_CPUS_PER_TASK" "$@"
+status=$?
+if [ $status -eq 75 ] || [ $status -ge 128 ]; then
+  if [ "${SLURM_RESTART_COUNT:-0}" -lt "${MAX_RESTARTS:-20}" ]; then scontrol requeue "$SLURM_JOB_ID"; fi
+fi
+exit $status
