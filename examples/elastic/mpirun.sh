@@ -1,7 +1,7 @@
 #!/bin/bash
-# mpirun, again and again: a job of Open MPI that loses a rank ends, all of it, and each start goes on from the newest commit. An error of
-# the program (status 1 or 2) is not tried again, nor is a job that fails MAX_RESTARTS times in a row without a new commit in the
-# folder RUN. An interrupt ends the loop.
+# mpirun, again and again: a job of Open MPI that loses a rank ends, all of it, and each start goes on from the newest commit. A job
+# that fails MAX_RESTARTS times in a row without a new commit in the folder RUN is given up: what fails there is no machine. A wrong
+# flag (status 2) and an interrupt end the loop at once.
 #     RUN=run mpirun.sh -n 4 --hostfile hosts ./train --folder run
 set -uo pipefail
 run=${RUN:-run} most=${MAX_RESTARTS:-3} failed=0
@@ -11,7 +11,7 @@ while true; do
   mpirun "$@"
   status=$?
   case $status in
-    0|1|2|130) exit $status ;;
+    0|2|130) exit $status ;;
   esac
   if [ "$(ls "$run" 2>/dev/null | grep -v partial)" != "$before" ]; then failed=0; fi
   failed=$((failed + 1))

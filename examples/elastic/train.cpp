@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A training that goes on after a failure, started by whatever starts it again: mpirun, torchrun or Slurm (the scripts beside
-// this). Each start goes on from the newest commit, with as many ranks as there are then. It ends with 0 when it is done, with 75
-// where a signal has stopped it before, and otherwise with what an error or a kill gives.
+// this). Each start goes on from the newest commit, with as many ranks as there are then. It ends with 0 when it is done, with
+// 128 + the signal where one has ended it after a commit (SIGTERM; SIGUSR1, which Slurm sends before the time limit), and with 1
+// or 2 after an error.
 // ctest: not run
 #include <skein/gloo.hpp>
 #include <skein/mpi.hpp>
@@ -14,8 +15,6 @@ namespace sk = skein;
 
 using Net = sk::nn::Sequential<sk::nn::Flatten, sk::nn::Linear<32>, sk::nn::Relu, sk::nn::Linear<10>>;
 
-volatile std::sig_atomic_t signalled = 0;
-
 struct Options {
   std::string folder = "run";
   int epochs = 4, every = 10, pause = 0;
@@ -27,39 +26,40 @@ struct Options {
   }
 };
 
-struct StopAtSignal {
+struct Watcher {
   int pause;
-  void on_step_end(const sk::train::StepRecord&, sk::train::FitControl& control) {
+  bool says, said = false;
+  void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl&) {
+    if (says && !said) std::printf("first step: %ld\n", static_cast<long>(r.step)), std::fflush(stdout);
+    said = true;
     if (pause > 0) std::this_thread::sleep_for(std::chrono::milliseconds(pause));
-    if (signalled) control.stop("the job's time is almost over");
   }
 };
 
-template <class Comm> int train(Comm& world, const Options& o) {
+template <class Comm> void train(Comm& world, const Options& o) {
   const auto digits = sk::data::synthetic_digits(1000, sk::Seed{1});
   sk::Model<Net, sk::Shape<28, 28, 1>> model{sk::Seed{1}};
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.005f}, sk::parallel::DataParallel{world}};
   trainer.fit(digits, {.epochs = o.epochs,
                        .batch = 40,
-                       .callbacks = {StopAtSignal{o.pause}},
-                       .checkpoint = {.folder = o.folder, .every = o.every, .keep = 3}});
-  if (world.all_reduce(signalled ? 1 : 0, sk::Max{}) && trainer.train_step().steps() < 25 * o.epochs) return 75;
+                       .callbacks = {Watcher{o.pause, world.rank() == 0}},
+                       .checkpoint = {.folder = o.folder, .every = o.every, .keep = 3},
+                       .interrupt = {.also = SIGUSR1}});
   const auto weights = model.parameters();
   if (world.rank() == 0)
     std::printf("%d ranks of %s, %ld steps, weights %016llx\n", world.size(), Comm::name.data(),
                 static_cast<long>(trainer.train_step().steps()),
                 static_cast<unsigned long long>(sk::hash_bytes(weights.data, weights.size * sizeof(float))));
-  return 0;
 }
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
-    std::signal(SIGUSR1, [](int) { signalled = 1; });
     if (sk::comm::launch::launch_environment().launcher == "Open MPI") {
       sk::MpiComm world{argc, argv};
-      return train(world, o);
+      train(world, o);
+    } else {
+      sk::GlooComm world{argc, argv};
+      train(world, o);
     }
-    sk::GlooComm world{argc, argv};
-    return train(world, o);
   });
 }
