@@ -86,8 +86,7 @@ TEST_CASE("shared memory that is too small is said once") {
     ::setrlimit(RLIMIT_FSIZE, &before);
   });
   ::signal(SIGXFSZ, SIG_DFL);
-  CHECK_THAT(said,
-             Contains("skein: /dev/shm has no room for ") && Contains("the 3 ranks of this machine exchange by messages"));
+  CHECK_THAT(said, Contains("skein: /dev/shm has no room for ") && Contains("the 3 ranks of this machine exchange by messages"));
   CHECK(said.find('\n') == said.size() - 1);
 }
 
