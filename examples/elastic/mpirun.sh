@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # mpirun, again and again: a job of Open MPI that loses a rank ends, all of it, and each start goes on from the newest commit. A job
 # that fails MAX_RESTARTS times in a row without a new commit in the folder RUN is given up: what fails there is no machine. A wrong
 # flag (status 2) and an interrupt end the loop at once.

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # A training that is put back into the queue when its time is almost over, or a rank was killed, and goes on from the newest commit;
 # when a machine fails, Slurm does so by itself. Two minutes before the limit Slurm sends the ranks SIGUSR1, and the program ends with
 # 128 + 10 after a commit. An error of the program (a status below 128) ends the job, as do MAX_RESTARTS restarts.

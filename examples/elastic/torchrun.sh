@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
 # torchrun on each of 1 to 4 machines; all name the same ENDPOINT, of one that stays. Where a rank dies, all are started again, at most
 # MAX_RESTARTS times; where a machine leaves or one comes, the ranks that there are then go on. From PyTorch nothing else is used.
 #     ENDPOINT=node0:29400 torchrun.sh ./train --folder /shared/run
