@@ -12,8 +12,6 @@
 #include "messages.hpp"
 #include "queries.hpp"
 
-SKEIN_BEGIN_COLD
-
 namespace skein::inline SKEIN_ABI::comm {
 
 /// What AnyComm hands its calls to.
@@ -100,5 +98,3 @@ template <class C> concept Erasable = Communicator<C> && std::same_as<typename C
                                        Capabilities{Capability::orders, Capability::splits}) == Capabilities{};
 
 }  // namespace skein::inline SKEIN_ABI::comm
-
-SKEIN_END_COLD

@@ -15,7 +15,8 @@ namespace skein::inline SKEIN_ABI::train::detail {
 /// Throws ArgumentError for a metric without a name, and for two of one name: their values would go into one column.
 inline void check_names(const std::vector<AnyMetric>& metrics) {
   for (std::size_t i = 0; i < metrics.size(); ++i) {
-    if (metrics[i].name().empty()) throw ArgumentError(text("metric {} of .metrics has no name: name() returns nothing", i));
+    if (metrics[i].name().empty())
+      throw ArgumentError(text("metric {} of the {} in .metrics has no name: its name() returns nothing", i + 1, metrics.size()));
     for (std::size_t j = 0; j < i; ++j)
       if (metrics[i].has_column() && metrics[j].has_column() && metrics[i].name() == metrics[j].name())
         throw ArgumentError(
