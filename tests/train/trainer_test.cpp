@@ -144,6 +144,9 @@ TEST_CASE("metrics need a validation set, and names that differ", "[train]") {
                                        .progress = false}),
                     Catch::Contains("two metrics of .metrics have the name 'accuracy'"));
   CHECK_THROWS_WITH(trainer.evaluate(data, {.metrics = {sk::train::F1{}, sk::train::F1{}}}), Catch::Contains("'F1'"));
+  const sk::train::OwnMetric nameless{"", [](std::span<const float> output, int) { return output[0]; }};
+  CHECK_THROWS_WITH(trainer.evaluate(data, {.metrics = {sk::train::Accuracy{}, nameless}}),
+                    Catch::Contains("metric 2 of the 2 in .metrics has no name"));
 }
 
 TEST_CASE("threads and executors do not change the curve, dropout included", "[train]") {
