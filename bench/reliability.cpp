@@ -12,11 +12,22 @@
 #include <new>
 #include <thread>
 
+#include <skein/comm/thread/spawn.hpp>
 #include <skein/core/random.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/loader.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sharded.hpp>
+#include <skein/train/callbacks.hpp>
 #include <skein/train/checkpoint.hpp>
+#include <skein/train/trainer.hpp>
 
+#include "../tests/support/file_calls.hpp"
+#include "support/bad_disks.hpp"
 #include "support/commits.hpp"
 #include "support/cost_of_saving.hpp"
 #include "support/report.hpp"
@@ -39,6 +50,7 @@ class Shared {
   ~Shared() { ::munmap(counts_, sizeof(Counts)); }
   Shared(const Shared&) = delete;
   Counts* operator->() { return static_cast<Counts*>(counts_); }
+  Counts& operator*() { return *static_cast<Counts*>(counts_); }
 
  private:
   void* counts_;
@@ -131,6 +143,72 @@ Kills kills_in_place(const std::string& path, std::size_t bytes, long trials, st
     if (!opens(path, st::Verify::Whole)) ++k.lost, write_in_place(path, sound);
   }
   return k;
+}
+
+/// A training of commits of 400 kB, every third step, by a thread; counts those that have to be there.
+void async_fit(const std::string& folder, int ranks, Counts& counts) {
+  constexpr std::int64_t every = 3;
+  struct Acknowledges {
+    Counts& counts;
+    void on_step_end(const st::StepRecord& r, st::FitControl&) {  // the commit before the last that has begun
+      counts.committed = std::max<std::int64_t>(counts.committed, ((r.step - 1) / every - 1) * every);
+    }
+  };
+  using Net = sk::nn::Sequential<sk::nn::Linear<128>, sk::nn::Relu, sk::nn::Linear<10>>;
+  const std::vector<float> x(640 * 128, 0.5f);
+  const std::vector<std::int32_t> labels(640, 1);
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    sk::Model<Net, sk::Shape<128>> model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 1e-4f},
+                        sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}};
+    sk::FitOptions o{.epochs = 4, .batch = 32, .progress = false, .threads = 1};
+    o.checkpoint = {.folder = folder, .every = every, .keep = 2, .async = true};
+    if (world.rank() == 0) o.callbacks = {Acknowledges{counts}};
+    trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {128}}, labels), o);
+  });
+}
+Kills kills_in_async_fits(const std::string& folder, int ranks, long trials) {
+  Kills k;
+  Shared shared;
+  const auto anew = [&] {
+    std::filesystem::remove_all(folder);
+    shared->committed = 0;
+  };
+  const double whole = timed(1, [&] { in_a_process(shared, -1, [&] { async_fit(folder, ranks, *shared); }); }).wall;
+  anew();
+  while (k.kills < trials) {
+    const double at =
+        1e6 * whole * sk::random_uniform(13, static_cast<std::uint64_t>(ranks), static_cast<std::uint64_t>(k.kills));
+    const int status = in_a_process(shared, at, [&] {
+      shared->begun = 1;
+      async_fit(folder, ranks, *shared);
+    });
+    ++k.kills;
+    bool partial = false;
+    for (const auto& e : std::filesystem::directory_iterator(folder)) partial = partial || e.path().extension() == ".partial";
+    k.within += partial;
+    std::int64_t newest = 0;
+    for (const std::int64_t step : st::CommitFolder(folder).steps()) {
+      if (!opens(st::CommitFolder(folder).commit(step), st::Verify::Whole)) ++k.unreadable;
+      else newest = std::max(newest, step);
+    }
+    k.lost += newest < shared->committed.load();
+    if (WIFEXITED(status)) anew();  // it had ended
+  }
+  anew();
+  return k;
+}
+
+void async_kills(Report& report, const Scratch& scratch) {
+  const long each = report.quick() ? 20 : 500;
+  for (const int ranks : {1, 2}) {
+    const Kills k = kills_in_async_fits(scratch.path + "/async", ranks, each);
+    report.add({.metric = "commits of .async lost or not readable, " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"),
+                .ours = static_cast<double>(k.lost + k.unreadable),
+                .unit = "commits",
+                .must = {0.0},
+                .note = std::to_string(k.kills) + " kills, " + std::to_string(k.within) + " in a commit"});
+  }
 }
 
 void kills(Report& report, const Scratch& scratch) {
@@ -273,6 +351,9 @@ int main(int argc, char** argv) {
   Report report("reliability", options(argc, argv));
   const Scratch scratch;
   kills(report, scratch);
+  async_kills(report, scratch);
+  disk_errors(report, scratch.path);
+  crashes(report, scratch.path);
   damage(report, scratch);
   resumes(report);
   const bool right = report.holds();  // trials are right or wrong on a busy machine too; times are not

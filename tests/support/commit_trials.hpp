@@ -93,6 +93,10 @@ inline int found_version(const std::string& path) {
 struct CrashTrials {
   long states = 0, lost = 0,
        refused = 0;  // lost: a version that was acknowledged is not found; refused: none is, or it is damaged
+  CrashTrials& operator+=(const CrashTrials& o) {
+    states += o.states, lost += o.lost, refused += o.refused;
+    return *this;
+  }
 };
 struct CrashOptions {
   int ranks = 1;

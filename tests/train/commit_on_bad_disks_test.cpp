@@ -23,6 +23,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "../support/commit_trials.hpp"
+#include "../support/disk_fault_trials.hpp"
 #include "../support/file_calls.hpp"
 #include "../support/said.hpp"
 #include "../support/temporary_folder.hpp"
@@ -50,84 +51,24 @@ Names names_in(const std::string& path) {
   std::sort(names.begin(), names.end());
   return names;
 }
-/// A way in which the n-th operation fails.
-struct Fault {
-  int error;  // 0: a write takes half
-  bool lasting = false;
-};
-constexpr Fault faults[] = {{ENOSPC}, {EIO}, {EINTR}, {0}, {ENOSPC, true}};
-
-/// Calls work() with a fault at each of its operations on what is below `folder`: trial(what it threw, the fault).
-template <class Begin, class Work, class Trial>
-long at_each_operation(const std::string& folder, Begin&& begin, Work&& work, Trial&& trial) {
-  support::FileCalls& calls = support::FileCalls::all();
-  long trials = 0;
-  for (const Fault& fault : faults)
-    for (long n = 1;; ++n) {
-      begin();
-      std::string error;
-      calls.fail(folder, n, fault.error, fault.lasting);
-      try {
-        work();
-      } catch (const sk::FileError& e) { error = e.what(); }
-      const bool last = n > calls.count(), failed = calls.failed();
-      calls.end();
-      if (last) break;
-      if (!failed) continue;
-      CAPTURE(n, fault.error, fault.lasting, error);
-      ++trials;
-      if (!error.empty()) {
-        CHECK_THAT(error, Catch::Contains(folder));
-        CHECK_THAT(error, Catch::Contains(std::strerror(fault.error)));
-        CHECK((fault.error == ENOSPC || fault.error == EIO));
-      }
-      trial(!error.empty());
-    }
-  return trials;
-}
 }  // namespace
 
-TEST_CASE("an error at any operation of a commit leaves those that there were, and the next one sweeps up", "[train]") {
+TEST_CASE("an error at any operation of a commit or a save leaves what there was, and the next one sweeps up", "[train]") {
   const Scratch scratch;
   const support::TemporaryFolder words;
-  const std::string run = scratch.path + "/run", base = scratch.path + "/base";
-  std::filesystem::create_directory(base);
-  for (int version : {1, 2}) support::write_commit(st::CommitFolder(base), 10 * version, version, 1);
-  const auto begin = [&] {
-    std::filesystem::remove_all(run);
-    std::filesystem::copy(base, run, std::filesystem::copy_options::recursive);
-  };
-  const auto commit = [&](std::int64_t step, int version, int ranks) {
-    st::CommitFolder folder(run);
-    folder.lock();
-    support::write_commit(folder, step, version, ranks);
-  };
-  long trials = 0;
+  support::FaultTrials t;
   const std::string said = support::said(words, [&] {
-    for (const int ranks : {1, 2})
-      for (const auto& [step, exchange] : {std::pair{30, true}, {20, true}, {20, false}}) {
-        const std::int64_t at = step;
-        support::FileCalls::all().without_exchange(!exchange);
-        trials += at_each_operation(
-            run, begin, [&] { commit(at, 3, ranks); },
-            [&](bool threw) {
-              for (const std::string& name : names_in(run)) CHECK((name == ".lock" || name.starts_with("step_00000")));
-              const int found = support::found_version(run);
-              CHECK((found == 3 || (found == 2 && threw)));
-              commit(at + 10, 4, ranks);
-              CHECK(support::found_version(run) == 4);
-              const Names left = names_in(run);
-              CHECK(left.size() == 3);  // the lock, and the commits that stay
-              for (const std::string& name : left) {
-                CHECK_FALSE((name.ends_with(".partial") || name.ends_with(".before")));
-                for (const std::string& part : name == ".lock" ? Names{} : names_in(run + "/" + name))
-                  CHECK_FALSE(part.ends_with(".partial"));
-              }
-            });
-      }
-    support::FileCalls::all().without_exchange(false);
+    for (const int ranks : {1, 2}) {
+      t += support::faults_in_commits(scratch.path, ranks, 30);
+      t += support::faults_in_commits(scratch.path, ranks, 20);
+      t += support::faults_in_commits(scratch.path, ranks, 20, false);
+    }
+    t += support::faults_in_saves(scratch.path);
   });
-  CHECK(trials > 400);
+  CHECK(t.trials > 400);
+  CHECK(t.lost == 0);
+  CHECK(t.mute == 0);
+  CHECK(t.left == 0);
   CHECK_THAT(said, Catch::Contains("run' is on a file system without locks (Input/output error)"));
 }
 
@@ -193,32 +134,6 @@ TEST_CASE("where one rank cannot write, all say why, and the program that is sta
   }
   CHECK(failed > 100);
   CHECK(later > 40);
-}
-
-TEST_CASE("an error at any operation of a save leaves the file that there was", "[train]") {
-  const Scratch scratch;
-  const std::string file = scratch.path + "/file";
-  const auto save = [&](float value) {
-    const std::vector<float> values(50, value);
-    st::CheckpointWriter writer;
-    writer.add("values", std::span<const float>(values));
-    writer.commit(file);
-  };
-  const auto found = [&] {
-    st::CheckpointReader reader(file);
-    std::vector<float> values(50);
-    reader.read("values", std::span<float>(values));
-    return values.back();
-  };
-  const long trials = at_each_operation(
-      scratch.path, [&] { save(1); }, [&] { save(2); },
-      [&](bool threw) {
-        CHECK((found() == 2.0f || (threw && found() == 1.0f)));
-        save(3);
-        CHECK(found() == 3.0f);
-        CHECK(names_in(scratch.path) == Names{"file"});
-      });
-  CHECK(trials > 20);
 }
 
 TEST_CASE("after a crash at any operation of a commit the last one that was acknowledged is there, or the next", "[train]") {
