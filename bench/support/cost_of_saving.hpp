@@ -42,7 +42,7 @@ inline void cost_of_saving(Report& report) {
     bool async;
     Goal must;
   };
-  const Case cases[] = {{500, false, {.bound = 1.035}}, {50, false, {}}, {50, true, {.bound = 1.035}}};
+  const Case cases[] = {{500, false, {.bound = 1.035}}, {50, false, {}}, {50, true, {}}, {200, true, {.bound = 1.035}}};
   (void)fit(500, false);
   constexpr double steps = 100 * epochs;
   for (const Case& c : cases) {

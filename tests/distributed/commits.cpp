@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commits that threads of several processes write while these train on: the bits of a training that waits, and what all are told
+// where one process cannot write.
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/mpi.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sharded.hpp>
+#include <skein/train/callbacks.hpp>
+#include <skein/train/commit_folder.hpp>
+#include <skein/train/manifest.hpp>
+#include <skein/train/trainer.hpp>
+
+#include <catch2/catch.hpp>
+
+#include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace st = skein::train;
+
+namespace {
+using Net = nn::Sequential<nn::Linear<13>, nn::Tanh, nn::Linear<3>>;
+/// Of all ranks, at a step: as if the program had been killed there; or a folder stands where the last rank's shard of step 6
+/// will.
+struct Broken {};
+struct Breaks {
+  std::int64_t at = 0;
+  std::string in_the_way{};
+  void on_step_end(const st::StepRecord& r, st::FitControl&) {
+    if (!in_the_way.empty() && r.step == 5) std::filesystem::create_directories(in_the_way);
+    if (r.step == at) throw Broken{};
+  }
+};
+std::vector<float> fit(sk::MpiComm& world, const std::string& folder, bool async, Breaks breaks = {}) {
+  std::vector<float> x(112 * 5);
+  std::vector<std::int32_t> labels(112);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[5 * i] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
+  sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f},
+                      sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}};
+  sk::FitOptions o{.epochs = 2, .batch = 14, .progress = false, .threads = 1};
+  o.callbacks = {breaks};
+  o.checkpoint = {.folder = folder, .every = 3, .keep = 2, .async = async};
+  trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {5}}, labels), o);
+  return {model.parameters().begin(), model.parameters().end()};
+}
+}  // namespace
+
+TEST_CASE("commits that are written while processes train have the bits of those that are waited for", "[distributed]") {
+  sk::MpiComm world{MPI_COMM_WORLD};
+  if (world.size() > 4) return;
+  const support::TemporaryFolder own;
+  const std::string folder = world.broadcast(own / "run", 0);
+  const std::vector<float> whole = fit(world, folder + "_whole", false);
+  for (const std::int64_t step : {2, 8, 15}) CHECK_THROWS_AS(fit(world, folder, true, {.at = step}), Broken);
+  CHECK(fit(world, folder, true) == whole);
+  CHECK(st::CommitFolder(folder).steps() == st::CommitFolder(folder + "_whole").steps());
+  world.barrier();
+}
+
+TEST_CASE("where one process cannot write its shard, all are told why, and the next start goes on", "[distributed]") {
+  sk::MpiComm world{MPI_COMM_WORLD};
+  if (world.size() > 4) return;
+  const support::TemporaryFolder own;
+  const std::string folder = world.broadcast(own / "run", 0);
+  for (const bool async : {false, true}) {
+    const std::string run = folder + (async ? "_async" : ""), last = st::shard_name(world.size() - 1);
+    const std::string in_the_way = world.rank() == 0 ? run + "/step_00000006.partial/" + last + ".partial" : "";
+    const std::string error =
+        support::thrown<sk::Error>([&] { (void)fit(world, run, async, {.at = 0, .in_the_way = in_the_way}); });
+    CHECK_THAT(error, Catch::Contains("step_00000006.partial") && Catch::Contains("could not be written: ") &&
+                          Catch::Contains(last + ".partial: cannot be created: Is a directory"));
+    CHECK(st::CommitFolder(run).steps() == std::vector<std::int64_t>{3});
+    world.barrier();
+    if (world.rank() == 0) std::filesystem::remove_all(run + "/step_00000006.partial");
+    world.barrier();
+    CHECK(fit(world, run, async) == fit(world, folder + "_whole" + (async ? "_async" : ""), async));
+  }
+  world.barrier();
+}
