@@ -129,7 +129,7 @@ TEST_CASE("early stopping keeps the weights of each best epoch if it is to resto
   auto first = epoch(1, 1), second = epoch(2, 2);
   stopping.on_epoch_end(first, control);
   CHECK(control.keeps_weights());
-  control.agree(false, 1.0);
+  control.agree_to_keep(false, 1.0);
   stopping.on_epoch_end(second, control);
   CHECK_FALSE(control.keeps_weights());
   CHECK(control.stopping());
@@ -139,9 +139,9 @@ TEST_CASE("ranks that ask for different rates take the first one's; stopping lea
   FitControl control;
   CHECK(control.rate_factor() == 1);
   control.set_rate_factor(0.5);
-  control.agree(false);
+  control.agree_to_stop(false);
   CHECK(control.rate_factor() == 0.5);
-  control.agree(true, 0.25);
+  control.agree_to_keep(true, 0.25);
   CHECK((control.rate_factor() == 0.25 && control.keeps_weights()));
   CHECK_THROWS_WITH(control.set_rate_factor(-1), Catch::Contains("the factor of the rate is not negative"));
 }
@@ -206,9 +206,9 @@ TEST_CASE("the first reason to stop is kept, cut where it is long; ranks agree i
   control.stop(std::string(500, 'x'));
   control.stop("second");
   CHECK(control.reason() == std::string(127, 'x'));
-  control.agree(false);
+  control.agree_to_stop(false);
   CHECK_FALSE(control.stopping());
-  control.agree(true);
+  control.agree_to_stop(true);
   CHECK(control.reason() == "another rank asked to stop");
 }
 

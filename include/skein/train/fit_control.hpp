@@ -30,8 +30,8 @@ class FitControl {
   double rate_factor() const { return rate_factor_; }
 
   /// For the trainer, after the ranks agreed: one that did not ask itself stops because another did.
-  void agree(bool stop_all, std::string_view reason = "another rank asked to stop");
-  void agree(bool keep_all, double rate_factor) { keeps_weights_ = keep_all, rate_factor_ = rate_factor; }
+  void agree_to_stop(bool all, std::string_view reason = "another rank asked to stop");
+  void agree_to_keep(bool all, double rate_factor) { keeps_weights_ = all, rate_factor_ = rate_factor; }
   void agree_to_finish(bool all) { finishing_ = all; }
 
  private:

@@ -16,8 +16,8 @@ SKEIN_INLINE void FitControl::stop(std::string_view reason) {
   reason_[reason.copy(reason_.data(), reason_.size() - 1)] = '\0';
 }
 
-SKEIN_INLINE void FitControl::agree(bool stop_all, std::string_view reason) {
-  if (stop_all) return stop(reason);
+SKEIN_INLINE void FitControl::agree_to_stop(bool all, std::string_view reason) {
+  if (all) return stop(reason);
   stopping_ = false;
   reason_ = {};
 }

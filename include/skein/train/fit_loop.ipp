@@ -569,9 +569,9 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
                        facts_.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
     own_signal(asked + 4);
     work.steps.reduce(asked);
-    control.agree(asked[0] > 0);
+    control.agree_to_stop(asked[0] > 0);
     control.agree_to_finish(asked[3] > 0);
-    control.agree(asked[1] > 0, asked[2]);
+    control.agree_to_keep(asked[1] > 0, asked[2]);
     stop_at_signal(work, {asked[4], asked[5], asked[6]});
   } else {
     double own[3];
@@ -584,7 +584,7 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
         "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
   if (!control.keeps_weights()) return;
   work.steps.keep_weights();
-  control.agree(false, place_.rate_factor);
+  control.agree_to_keep(false, place_.rate_factor);
 }
 
 template <class Scalar>

@@ -163,7 +163,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     try {
       loaded = train::load_training(path, steps);
       file.hash = loaded.hash;
-    } catch (const FileError& e) { file.fail(e); }
+    } catch (const std::exception& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file("load", policy_state(), file);
     file.check();
     steps.start_again();
@@ -185,7 +185,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>)
         file.hash = train::scatter_weights(path, train_step_, options, &beside);
       else file.hash = train::load_weights(path, model(), options, &beside);
-    } catch (const Error& e) { file.fail(e); }
+    } catch (const std::exception& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file("load_weights", policy_state(), file);
     file.check();
     if (options.only.empty()) kept_.add_missing(beside), prepared_.forget_fit();
