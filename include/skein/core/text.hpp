@@ -56,6 +56,8 @@ template <std::size_t Values> struct TextPattern {
 };
 
 std::string fill_text(std::string_view pattern, const TextValue* value);
+/// Bytes of the character that the words begin with; 0 where they begin with none of UTF-8 (RFC 3629).
+std::size_t utf8_length(std::string_view words);
 }  // namespace detail
 
 /// The pattern with a value in the place of each "{}": whole numbers, real numbers (as few digits as tell them from others), true

@@ -42,7 +42,6 @@ SKEIN_NOINLINE SKEIN_INLINE std::string fill_text(std::string_view pattern, cons
   return filled.append(pattern);
 }
 
-/// Bytes of the character that the words begin with; 0 where they begin with none of UTF-8 (RFC 3629).
 SKEIN_INLINE std::size_t utf8_length(std::string_view words) {
   const auto byte = [&](std::size_t i) { return i < words.size() ? static_cast<unsigned char>(words[i]) : 0u; };
   const unsigned first = byte(0);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Data sets in HDF5 files, in compressed chunks: read by rows when a batch needs them, and written of any set. Needs the target
 // skein::hdf5. Where the space of a disk does not matter, from_npy (npy_pair.hpp) is faster. The library believes its files: one
-// that a stranger made makes it read beyond its memory (fuzzing HDF5 1.10.8 finds that in seconds). Sizes are looked at here first.
+// that a stranger made makes it read beyond its memory (fuzzing HDF5 1.10.8 finds that in seconds). Sizes are looked at here
+// first.
 #pragma once
 #include <algorithm>
 #include <cstdint>

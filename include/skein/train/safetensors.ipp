@@ -15,19 +15,11 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE bool is_plain_text(std::string_view text) {
-  for (std::size_t i = 0; i < text.size();) {
-    const auto byte = [&](std::size_t k) { return i + k < text.size() ? static_cast<unsigned char>(text[i + k]) : 0u; };
-    const unsigned first = byte(0);
-    const std::size_t length = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-    if (length == 0 || first < 0x20 || first == 0x7f) return false;
-    unsigned code = length == 1 ? first : first & (0x7fu >> length);
-    for (std::size_t k = 1; k < length; ++k) {
-      if ((byte(k) & 0xc0) != 0x80) return false;
-      code = code << 6 | (byte(k) & 0x3f);
-    }
-    const unsigned least[] = {0, 0, 0xa0, 0x800, 0x10000};  // below 0xa0 are controls
-    if (code < least[length] || (code >= 0xd800 && code < 0xe000) || code > 0x10ffff) return false;
-    i += length;
+  while (!text.empty()) {
+    const std::size_t length = skein::detail::utf8_length(text);
+    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    if (length == 0 || byte(0) < 0x20 || byte(0) == 0x7f || (byte(0) == 0xc2 && byte(1) < 0xa0)) return false;
+    text.remove_prefix(length);
   }
   return true;
 }
