@@ -34,6 +34,7 @@
 #include <skein/train/preparation.ipp>
 #include <skein/train/progress.ipp>
 #include <skein/train/records.ipp>
+#include <skein/train/replicas.ipp>
 #include <skein/train/run_folder.ipp>
 #include <skein/train/safetensors.ipp>
 #include <skein/train/section.ipp>

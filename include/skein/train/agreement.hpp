@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a training must have in common, compared before it is too late: options, hyper-parameters, sizes and places
-// at the start of a fit, files after load(), weights at its end. Where all agree that is one all_gather of a hash or two; where
+// at the start of a fit, files after load(). Where all agree that is one all_gather of a hash or two; where
 // they do not, every rank throws the same CommError, which names the first value that differs and who has which.
 #pragma once
 #include <algorithm>
@@ -17,9 +17,7 @@
 #include "../data/view.hpp"
 #include "../optim/groups.hpp"
 #include "../parallel/policy.hpp"
-#include "../plan/program.hpp"
 #include "hash.hpp"
-#include "host_copy.hpp"
 #include "options.hpp"
 #include "training_position.hpp"
 
@@ -67,11 +65,9 @@ void check_parts(std::string_view call, std::span<const std::uint64_t> of_all);
 /// rank 0, 0.01 on rank 1: ...".
 std::string text_of(const Agreement& own);
 [[noreturn]] void fail_disagreement(std::string_view call, const std::vector<std::string>& texts);
-/// The parameters by name, each with a hash of its values: what ranks tell each other where replicas differ.
-std::string parameter_hashes(std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths, const void* values,
-                             std::size_t scalar_bytes);
-/// Throws where the weights of replicas differ.
-[[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts);
+/// "`.lr` of Adam is 0.1 on rank 0, 0.01 on ranks 1, 2": the first value that differs in full, the next by name. `texts`: of
+/// each rank, as text_of() or a '+' and lines of NamedValues.
+std::string differences(const std::vector<std::string>& texts);
 }  // namespace detail
 
 /// Every rank says what it believes; where two differ, and where parts of their own do not, all throw the same CommError.
@@ -109,27 +105,6 @@ template <class PolicyState> void agree_on_file(std::string_view call, PolicySta
   const std::vector<std::string> texts = policy_state.texts_of_all(file.error ? "!" + file.failure : file.path);
   if (!file.error) detail::fail_files(call, texts);
 }
-
-SKEIN_BEGIN_COLD
-
-/// Throws CommError, on all ranks, where replicas that the policy promises to be equal are not: it names the first parameter that
-/// differs, and the ranks. `when`: "at the end of fit". Collective: one all_gather of 8 bytes where all are equal.
-template <class TrainStep> void check_replicas(TrainStep& train_step, std::string_view when) {
-  using Model = std::remove_cvref_t<decltype(train_step.model())>;
-  using Scalar = typename Model::Scalar;
-  HostCopy<Scalar, typename Model::device> copy;
-  const auto arena = train_step.whole_parameters();
-  const Scalar* values = copy.read(arena.data, arena.size, train_step.model().where());
-  const std::uint64_t own[1] = {hash64(values, arena.size * sizeof(Scalar))};
-  auto& policy_state = train_step.policy_state();
-  const std::vector<std::uint64_t> all = policy_state.numbers_of_all(own);
-  if (std::ranges::all_of(all, [&](std::uint64_t hash) { return hash == own[0]; }))
-    return;  // the same answer on all ranks: one that differs differs from some
-  detail::fail_replicas(when, policy_state.texts_of_all(detail::parameter_hashes(
-                                  Model::program.parameters(), Model::program.parts(), values, sizeof(Scalar))));
-}
-
-SKEIN_END_COLD
 
 }  // namespace skein::inline SKEIN_ABI::train
 

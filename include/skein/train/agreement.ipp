@@ -12,6 +12,7 @@
 #include "agreement.hpp"
 
 SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE void warn_of_ranks_apart() {
@@ -230,7 +231,6 @@ struct RankValues {
   }
 };
 
-/// "`.lr` of Adam is 0.1 on rank 0, 0.01 on ranks 1, 2", for each name whose values differ, the first in full, the next by name.
 SKEIN_INLINE std::string differences(const std::vector<std::string>& texts) {
   std::vector<RankValues> ranks(texts.begin(), texts.end());
   const int n = static_cast<int>(ranks.size());
@@ -275,23 +275,6 @@ SKEIN_INLINE void fail_files(std::string_view call, const std::vector<std::strin
   }
   throw CommError(
       text("{}: the ranks have read files that differ: {}: give all ranks the same file, or copies of it", call, list));
-}
-
-SKEIN_INLINE std::string parameter_hashes(std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths,
-                                          const void* values, std::size_t scalar_bytes) {
-  NamedValues parameters;
-  for (const plan::Entry& e : entries)
-    parameters.add_hash(std::string_view(plan::name_of(paths, e)),
-                        static_cast<const std::byte*>(values) + static_cast<std::size_t>(e.offset) * scalar_bytes,
-                        static_cast<std::size_t>(e.stored) * scalar_bytes);
-  return "+" + parameters.lines();
-}
-
-SKEIN_INLINE void fail_replicas(std::string_view when, const std::vector<std::string>& texts) {
-  throw CommError(
-      text("the ranks have other weights {}: {}: all must make the same updates; look for a callback or a loop that "
-           "changes weights or the optimizer on one rank alone",
-           when, differences(texts)));
 }
 
 }  // namespace detail

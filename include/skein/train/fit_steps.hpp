@@ -11,6 +11,7 @@
 #include "host_copy.hpp"
 #include "not_finite.hpp"
 #include "predict.hpp"
+#include "replicas.hpp"
 #include "saved_arrays.hpp"
 #include "weights_copy.hpp"
 
