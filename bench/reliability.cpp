@@ -12,6 +12,8 @@
 #include <new>
 #include <thread>
 
+#include <skein/comm/control/control_comm.hpp>
+#include <skein/comm/messages.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/core/random.hpp>
 #include <skein/data/from_tensors.hpp>
@@ -30,6 +32,8 @@
 #include "support/bad_disks.hpp"
 #include "support/commits.hpp"
 #include "support/cost_of_saving.hpp"
+#include "support/flipped_bits.hpp"
+#include "support/mismatched_calls.hpp"
 #include "support/report.hpp"
 
 namespace {
@@ -345,6 +349,63 @@ void resumes(Report& report) {
               .must = {.bound = 1.0, .at_least = true},
               .note = std::to_string(cut) + " epochs were cut after their first step"});
 }
+/// Bits of weights that flip on one rank.
+void flipped(Report& report) {
+  const long trials = report.quick() ? 50 : 500;
+  long missed = 0, late = 0, alarms = 0;
+  for (long t = 0; t < trials; ++t) {
+    const FlippedBit bit(static_cast<std::uint64_t>(t), t % 2 ? 3 : 4);
+    missed += !bit.named_by(bit.said());
+    if (t >= trials / 10) continue;
+    late += !bit.named_by(bit.said(true, 0));
+    alarms += !bit.said(false).empty();
+  }
+  report.add({.metric = "flipped bits of weights that are not found after their step and named",
+              .ours = static_cast<double>(missed),
+              .unit = "bits",
+              .must = {0.0},
+              .note = std::to_string(trials) + " bits: parameter and rank, of 3 and 4 ranks"});
+  report.add({.metric = "fits without a flipped bit that are stopped",
+              .ours = static_cast<double>(alarms),
+              .unit = "fits",
+              .must = {0.0},
+              .note = std::to_string(trials / 10) + " fits"});
+  report.add({.metric = "control: flipped bits not found after their step without .check",
+              .ours = static_cast<double>(late),
+              .unit = "bits",
+              .must = {.bound = 1.0, .at_least = true},
+              .note = "of " + std::to_string(trials / 10) + ", which the end of fit finds"});
+}
+
+/// Collectives that do not match. Those of processes are in tests/distributed/mismatched_calls.cpp, SKEIN_ALL_CASES=1.
+void mismatches(Report& report) {
+  const auto spawn = [](int n, auto&& f) {
+    sk::CommOptions o;
+    o.deadline = 20;
+    sk::spawn(n, f, o);
+  };
+  long cases = 0, wrong = 0;
+  double slowest = 0;
+  const auto look = [&](const ToldOfMismatch& told, const MismatchedCalls& c) {
+    const std::string fault = told.fault(c, 1e9);
+    if (!fault.empty()) std::fprintf(stderr, "%s\n", fault.c_str());
+    ++cases;
+    wrong += !fault.empty();
+    slowest = std::max(slowest, told.seconds);
+  };
+  for (const int ranks : {2, 3, 4})
+    for (const MismatchedCalls& c : MismatchedCalls::all(ranks)) {
+      look(told_of(c, spawn, [](sk::ThreadComm& t) -> sk::ThreadComm& { return t; }), c);
+      look(told_of(c, spawn, [](sk::ThreadComm& t) { return sk::ControlComm::over(t, 20); }), c);
+    }
+  report.add({.metric = "collectives that do not match and are not named, the same on all ranks",
+              .ours = static_cast<double>(wrong),
+              .unit = "cases",
+              .must = {0.0},
+              .note = std::to_string(cases) + " cases over ThreadComm and ControlComm"});
+  report.add(
+      {.metric = "seconds until the last rank knows", .ours = slowest, .unit = "s", .must = {1.0}, .note = "the slowest case"});
+}
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -356,6 +417,8 @@ int main(int argc, char** argv) {
   crashes(report, scratch.path);
   damage(report, scratch);
   resumes(report);
+  flipped(report);
+  mismatches(report);
   const bool right = report.holds();  // trials are right or wrong on a busy machine too; times are not
   cost_of_saving(report);
   return report.finish(right);

@@ -22,8 +22,8 @@ namespace bench {
 
 /// Which bit, of which value of which parameter, on which rank, after which step; all drawn by the number of the trial.
 struct FlippedBit {
-  using Net = skein::nn::Sequential<skein::nn::Conv2d<4, skein::Kernel<3>>, skein::nn::Relu, skein::nn::Flatten, skein::nn::Linear<9>,
-                                    skein::nn::Relu, skein::nn::Linear<3>>;
+  using Net = skein::nn::Sequential<skein::nn::Conv2d<4, skein::Kernel<3>>, skein::nn::Relu, skein::nn::Flatten,
+                                    skein::nn::Linear<9>, skein::nn::Relu, skein::nn::Linear<3>>;
   using Model = skein::Model<Net, skein::Shape<6, 6, 1>>;
   static constexpr int steps = 6;
 

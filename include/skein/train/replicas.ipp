@@ -25,8 +25,8 @@ inline std::string minority(const std::vector<std::string>& texts) {
   for (const std::string& one : texts) {
     const auto equal = static_cast<std::size_t>(std::count(texts.begin(), texts.end(), one));
     if (2 * equal <= texts.size()) continue;
-    const std::string others = comm::ranks_text(static_cast<int>(texts.size()),
-                                                [&](int r) { return texts[static_cast<std::size_t>(r)] != one; });
+    const std::string others =
+        comm::ranks_text(static_cast<int>(texts.size()), [&](int r) { return texts[static_cast<std::size_t>(r)] != one; });
     return "; most ranks have the same, and " + others + (others.starts_with("ranks") ? " differ" : " differs") + " from them";
   }
   return "";

@@ -31,6 +31,7 @@ SKEIN_MPI_INLINE void CallQueue::keep() {
   if (native_) native_->keep();
   levels_.keep();
   messages_.keep();
+  check_.keep();
   if (shared_) shared_->withdraw();
 }
 

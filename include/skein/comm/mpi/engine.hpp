@@ -55,6 +55,8 @@ class MpiEngine {
   void abandon();
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
+  /// The same of a rank that is leaving by an exception: the others are told.
+  void leave(const std::string& message) noexcept;
 
  private:
   // What all ranks decide alike: the communicator's id, shared memory, the order.
@@ -122,6 +124,8 @@ class MpiEngine {
   bool idle(int turn);
 
   void check(Deadline& timer, const Ticket* message);
+  /// Fails where a rank that the current call lacks has destroyed its communicator.
+  void look_for_who_left(const SharedTransport& memory);
   /// Fails where the process of a rank of this machine has ended.
   void look_for_the_dead(const Ticket* message);
   std::string waiting_text(const Ticket* message);

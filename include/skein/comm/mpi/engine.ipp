@@ -26,6 +26,7 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
 
 SKEIN_MPI_INLINE MpiEngine::~MpiEngine() {
   if (links_ && !failed_) deliver();
+  if (queue_->shares_memory()) queue_->segment().retire(rank_);
   if (!failed_ && mpi_runs()) free_together(comm_);
 }
 
@@ -39,7 +40,7 @@ SKEIN_MPI_INLINE Ticket MpiEngine::start(const CollectiveCall& o) {
   if (queue_->full()) wait_until([&] { return !queue_->full(); }, nullptr);
   Ticket t{0, -1, -1};
   guarded([&] { t.number = queue_->push(o); });
-  if (notes()) detector_->tell_history(options_.deadline);
+  if (notes() && !options_.check) detector_->tell_history(options_.deadline);
   guarded([&] {
     while (step()) {}
   });
@@ -85,6 +86,13 @@ SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
   failed_ = true;
   message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
   throw CommError(message_);
+}
+
+SKEIN_MPI_INLINE void MpiEngine::leave(const std::string& message) noexcept {
+  if (failed_) return;
+  try {
+    fail(message);
+  } catch (const CommError&) {}  // the others'
 }
 
 SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
@@ -163,7 +171,7 @@ SKEIN_MPI_INLINE void MpiEngine::take_notes() {
   std::optional<std::string> difference;
   try {
     detector_->serve();
-    if (!failed_) difference = detector_->difference();
+    if (!failed_ && !options_.check) difference = detector_->difference();  // else each call is compared, by all
   } catch (const CommError& e) {
     verdict_received_ = true;
     fail(e.what());
@@ -188,6 +196,7 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   look_for_failure();
   if (notes()) serve([&] { return waiting_text(message); });
   look_for_the_dead(message);
+  if (const SharedTransport* const memory = message ? nullptr : queue_->through_memory()) look_for_who_left(*memory);
   if (!timer.over()) return;
   const std::string text = waiting_text(message) + ": ";
   const std::string within = " within " + seconds_text(timer.limit());
@@ -198,6 +207,17 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   } else {
     ask_who_is_missing(text, within, timer.limit());
   }
+}
+
+SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const SharedTransport& memory) {
+  const auto left = [&](int r) {  // in this order: a rank tells that it is gone after all else
+    return r != rank_ && queue_->segment().is_gone(r) && memory.lacks(r) && !memory.has_begun(r);
+  };
+  bool any = false;
+  for (int r = 0; r < size_; ++r) any = any || left(r);
+  if (!any) return;
+  const std::string who = ranks_text(size_, left);
+  fail(not_called_text(queue_->current().signature, who) + waiting_text(nullptr) + ": " + who + " returned and will not arrive");
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {

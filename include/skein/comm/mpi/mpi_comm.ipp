@@ -41,6 +41,8 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
                       "; with main's body in sk::run the exception itself is printed");
     }
     if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
+  } else if (std::uncaught_exceptions() > uncaught_ && !Interrupted::any() && comm::mpi_runs()) {
+    engine_->leave("rank " + std::to_string(rank()) + " failed: an exception left the scope of its communicator");
   }
   engine_.reset();
   if (session_) session_->finish();

@@ -21,6 +21,8 @@ class SignatureCheck {
   void begin(const Signature& own, std::uint64_t call);
   /// True once all ranks have said the same. Throws CommError with the groups where they do not.
   bool step();
+  /// The communicator has failed: what others may still send comes into memory that stays.
+  void keep();
 
  private:
   Signature& at(int r) { return signatures_[static_cast<std::size_t>(r)]; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of signature_check.hpp.
 #pragma once
+#include <utility>
+
 #include "signature_check.hpp"
 
 SKEIN_BEGIN_COLD
@@ -28,6 +30,14 @@ SKEIN_MPI_INLINE bool SignatureCheck::step() {
   for (const Signature& s : signatures_)
     if (!(s == at(rank_))) throw CommError(mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return at(r); }));
   return true;
+}
+
+SKEIN_MPI_INLINE void SignatureCheck::keep() {
+  if (requests_.empty()) return;
+  static auto* const kept = new std::vector<std::vector<Signature>>;  // never destroyed, as MPI may be at work until the end
+  kept->push_back(std::move(signatures_));
+  requests_.clear();
+  signatures_.assign(static_cast<std::size_t>(ranks_), {});
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -90,6 +90,9 @@ class Segment {
   std::string message() const { return at<Head>(0)->message; }
   /// The first message stays; all sleepers wake.
   void fail(const std::string& message) const;
+  /// Rank r makes no further call; all sleepers wake.
+  void retire(int r) const;
+  bool is_gone(int r) const { return line(r).gone.load(std::memory_order_seq_cst) != 0; }
 
  private:
   struct alignas(128) Head {
@@ -100,6 +103,7 @@ class Segment {
   std::size_t n() const { return static_cast<std::size_t>(ranks_); }
   template <class T> T* at(std::size_t offset) const { return reinterpret_cast<T*>(base_ + offset); }
 
+  void wake() const;
   bool make(char (&name)[64]);
   bool open(const char* name);
   bool map(int file);

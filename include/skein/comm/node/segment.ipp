@@ -62,6 +62,15 @@ SKEIN_INLINE void Segment::fail(const std::string& message) const {
     head.failed.store(2, std::memory_order_seq_cst);
   }
   for (int i = 0; i < 1000 && !failed(); ++i) std::this_thread::yield();
+  wake();
+}
+
+SKEIN_INLINE void Segment::retire(int r) const {
+  line(r).gone.store(1, std::memory_order_seq_cst);
+  wake();
+}
+
+SKEIN_INLINE void Segment::wake() const {
   for (int r = 0; r < ranks_; ++r)
     for (const Counter& c : line(r).counter) wake_all(c, Reach::Machine);
 }

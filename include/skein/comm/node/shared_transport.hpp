@@ -117,6 +117,7 @@ class SharedTransport {
   ChunkCounts own_;
   std::size_t per_chunk_ = 0, sub_slot_ = 0;
   bool compared_ = false;
+  std::uint64_t broadcasts_ = 0;  // calls before the current one of which not all ranks have compared all signatures
   Need need_;
 };
 
