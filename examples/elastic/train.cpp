@@ -43,7 +43,7 @@ template <class Comm> void train(Comm& world, const Options& o) {
   trainer.fit(digits, {.epochs = o.epochs,
                        .batch = 40,
                        .callbacks = {Watcher{o.pause, world.rank() == 0}},
-                       .checkpoint = {.folder = o.folder, .every = o.every, .keep = 3},
+                       .checkpoint = {.folder = o.folder, .every = o.folder.empty() ? 0 : o.every, .keep = 3},
                        .interrupt = {.also = SIGUSR1}});
   const auto weights = model.parameters();
   if (world.rank() == 0)

@@ -68,6 +68,7 @@ class GlooCollectives {
 
  private:
   void work() {
+    const WithoutPipeSignal for_ever;
     try {
       while (true) {
         std::uint64_t call = 0;

@@ -7,6 +7,8 @@
 #include <gloo/transport/device.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <signal.h>
+
 #include <chrono>
 #include <cstdlib>
 #include <functional>
@@ -20,9 +22,35 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// While one lives, a write of this thread to a connection that has ended, and of threads that it starts, is an error and not the
+/// end of the process: gloo does not ask for that (SIGPIPE).
+class WithoutPipeSignal {
+ public:
+  WithoutPipeSignal() {
+    sigset_t pending;
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  WithoutPipeSignal(const WithoutPipeSignal&) = delete;
+  WithoutPipeSignal& operator=(const WithoutPipeSignal&) = delete;
+  ~WithoutPipeSignal() {
+    const timespec at_once{};
+    while (!was_pending_ && sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {}
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_ = false;
+};
+
 /// The network interface of a process, which its communicators share: GLOO_SOCKET_IFNAME names it, else it is the first that
 /// other machines may reach, or the loopback where all ranks are on one.
 inline std::shared_ptr<gloo::transport::Device> gloo_device(bool one_machine) {
+  const WithoutPipeSignal for_its_thread;
   gloo::transport::tcp::attr wanted;
   if (const char* name = std::getenv("GLOO_SOCKET_IFNAME")) wanted.iface = name;
   else wanted.hostname = one_machine ? "127.0.0.1" : control::own_hosts().front();
@@ -51,6 +79,7 @@ class GlooMesh {
   /// Collective over the control's ranks, over which they tell each other where they listen; blocking.
   GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device)
       : device_(std::move(device)), context_(device_->createContext(control.rank(), control.size())) {
+    const WithoutPipeSignal while_connecting;
     const auto limit = static_cast<long long>(1000 * std::min(1e6, control.deadline()));
     context_->setTimeout(std::chrono::milliseconds(std::max(1000LL, limit)));
     std::string own;  // where each of the others finds this rank

@@ -153,6 +153,7 @@ class GlooMessages {
 
   // ---- the threads'
   template <class F> void guarded(F&& f) {
+    const WithoutPipeSignal for_ever;
     try {
       f();
     } catch (const std::exception& e) {
