@@ -52,7 +52,7 @@ TEST_CASE("calls of processes that do not match are named, the same on all, and 
   for (std::size_t i = static_cast<std::size_t>(size) % step; i < all.size(); i += step) {
     // A rank that leaves is known through shared memory; over messages it is waited for.
     const bool waits = !memory && all[i].kind == bench::MismatchedCalls::leaves;
-    const std::string fault = told_of(all[i], memory).fault(all[i], waits ? 2 : 1);
+    const std::string fault = told_of(all[i], memory).fault(all[i], waits ? 6 : 5);
     ++cases;
     faults += !fault.empty();
     if (rank == 0 && !fault.empty()) std::printf("%s: %s\n", memory ? "memory" : "messages", fault.c_str());
