@@ -5,11 +5,13 @@
 
 #include <catch2/catch.hpp>
 
+#include <cerrno>
 #include <csignal>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,6 +29,7 @@
 #include <skein/optim/adam.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/temporary_folder.hpp"
@@ -51,6 +54,11 @@ struct Points {
 struct AtUpdate {
   std::function<void(std::int64_t)> act;
   void on_update(std::int64_t step) const { act(step); }
+};
+
+struct AtEnd {
+  std::function<void()> act;
+  void on_fit_end(const sk::History&) const { act(); }
 };
 
 /// 4 epochs of 10 steps, each a millisecond or more; the weights.
@@ -80,16 +88,17 @@ struct Ended {
   bool by(int signal) const { return WIFSIGNALED(status) && WTERMSIG(status) == signal; }
   int code() const { return WIFEXITED(status) ? WEXITSTATUS(status) : -1; }
 };
-/// A program under sk::run, to which signals are sent so many microseconds after its first step.
+/// A program under sk::run, to which signals are sent so many microseconds after its first step. `is_read`: what it says, up to
+/// the first signal.
 Ended in_a_process(const std::function<void(const std::function<void()>& begun)>& body, long microseconds,
-                   const std::vector<int>& signals, std::chrono::milliseconds between = 0ms) {
+                   const std::vector<int>& signals, std::chrono::milliseconds between = 0ms, bool is_read = true) {
   int begun[2], out[2];
   (void)!::pipe(begun);
   (void)!::pipe(out);
   std::fflush(nullptr);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    for (const int s : {SIGINT, SIGTERM}) ::signal(s, SIG_DFL);  // Catch2 has handlers
+    for (const int s : {SIGINT, SIGTERM, SIGPIPE}) ::signal(s, SIG_DFL);  // Catch2 has handlers
     ::dup2(out[1], 2);
     ::close(out[0]);
     char name[] = "program";
@@ -108,16 +117,17 @@ Ended in_a_process(const std::function<void(const std::function<void()>& begun)>
   char one = 0;
   (void)!::read(begun[0], &one, 1);
   if (microseconds >= 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+  if (!is_read) ::close(out[0]);
   for (const int s : signals) {
     ::kill(pid, s);
     std::this_thread::sleep_for(between);
   }
   Ended e;
   char some[4096];
-  for (ssize_t n; (n = ::read(out[0], some, sizeof some)) > 0;) e.said.append(some, static_cast<std::size_t>(n));
+  for (ssize_t n; is_read && (n = ::read(out[0], some, sizeof some)) > 0;) e.said.append(some, static_cast<std::size_t>(n));
   ::waitpid(pid, &e.status, 0);
   ::close(begun[0]);
-  ::close(out[0]);
+  if (is_read) ::close(out[0]);
   return e;
 }
 sk::FitOptions saved_in(const std::string& folder) { return {.checkpoint = {.folder = folder}}; }
@@ -244,4 +254,173 @@ TEST_CASE("ranks whose weights drift end at the end of the epoch", "[train]") {
       -1, {});
   CHECK(e.code() == 128 + SIGINT);
   CHECK_THAT(e.said, Contains("program: fit: SIGINT ended it after step 10;"));
+  CHECK_THAT(e.said, Contains("skein: a signal ends the fit at the end of the epoch;"));
+}
+
+TEST_CASE("the stages of a pipeline end between two steps", "[train]") {
+  const Ended e = in_a_process(
+      [](const auto& begun) {
+        begun();
+        sk::spawn(2, [&](sk::ThreadComm& world) {
+          const Points points;
+          using Stages = sk::parallel::Pipeline<nn::Sequential<nn::Linear<13>, nn::Tanh>, nn::Linear<3>>;
+          const Stages pipeline{world, {.micro_batch = 6}};
+          auto staged = pipeline.model<sk::Shape<5>>(sk::Seed{3});
+          sk::Trainer trainer{staged, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, pipeline};
+          sk::FitOptions o{.epochs = 4, .batch = 12, .progress = false, .threads = 1};
+          o.callbacks.add(AtUpdate{[&](std::int64_t step) {
+            if (step == 3 && world.rank() == 1) ::raise(SIGINT);
+          }});
+          (void)trainer.fit(sk::data::from_tensors(points.x, sk::Extents{1, {5}}, points.labels), o);
+        });
+      },
+      -1, {});
+  CHECK(e.code() == 128 + SIGINT);
+  CHECK_THAT(e.said, Catch::Matchers::Matches(R"([^]*SIGINT ended it after step [345];[^]*)"));
+  CHECK_THAT(e.said, Contains("skein: a signal ends the fit after this step;"));
+}
+
+TEST_CASE("who reads the output ends by the same Ctrl-C, and the training is saved", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto steps = [](const auto& begun) {
+    return [&](std::int64_t) {
+      begun();
+      std::this_thread::sleep_for(5ms);
+    };
+  };
+  const Ended e = in_a_process([&](const auto& begun) { (void)on_ranks(1, saved_in(folder / "run"), steps(begun)); }, 0, {SIGINT},
+                               0ms, false);
+  CHECK(e.code() == 128 + SIGINT);
+  CHECK(std::filesystem::exists(folder / "run"));
+  CHECK(on_ranks(1, saved_in(folder / "run")) == on_ranks(1, sk::FitOptions{}));
+  const auto then = [&](void (*before)(int)) {
+    return [=](const auto& begun) {
+      ::signal(SIGPIPE, before);
+      try {
+        (void)on_ranks(1, sk::FitOptions{}, steps(begun));
+      } catch (const sk::Interrupted&) {
+        if (::signal(SIGPIPE, SIG_DFL) != before) throw std::runtime_error("SIGPIPE is not what it was");
+        std::_Exit(42);
+      }
+    };
+  };
+  CHECK(in_a_process(then(SIG_DFL), 0, {SIGINT}).code() == 42);
+  CHECK(in_a_process(then(SIG_IGN), 0, {SIGINT}).code() == 42);
+}
+
+TEST_CASE("a commit that fails after the signal is told", "[train]") {
+  const support::TemporaryFolder folder;
+  const Ended e = in_a_process(
+      [&](const auto& begun) {
+        begun();
+        (void)on_ranks(1, saved_in(folder / "run"), [&](std::int64_t step) {
+          if (step != 5) return;
+          std::filesystem::remove_all(folder / "run");
+          if (std::FILE* file = std::fopen((folder / "run").c_str(), "w")) std::fclose(file);
+          ::raise(SIGINT);
+        });
+      },
+      -1, {});
+  CHECK(e.code() == 1);
+  CHECK_THAT(e.said, Contains("program: ") && Contains(folder / "run"));
+}
+
+TEST_CASE("an exception that ends the fit is told, not the signal that came with it", "[train]") {
+  const Ended e = in_a_process(
+      [](const auto& begun) {
+        begun();
+        (void)on_ranks(1, sk::FitOptions{}, [](std::int64_t) {
+          ::raise(SIGINT);
+          throw std::runtime_error("the disk is full");
+        });
+      },
+      -1, {});
+  CHECK(e.code() == 1);
+  CHECK_THAT(e.said, Contains("the disk is full"));
+}
+
+TEST_CASE("what a signal interrupts finds its errno, and one handler does not interrupt another", "[train]") {
+  const Ended e = in_a_process(
+      [](const auto& begun) {
+        begun();
+        (void)on_ranks(1, sk::FitOptions{}, [](std::int64_t step) {
+          struct sigaction now {};
+          ::sigaction(SIGINT, nullptr, &now);
+          if (::sigismember(&now.sa_mask, SIGTERM) != 1) throw std::runtime_error("SIGTERM interrupts the handler of SIGINT");
+          if (step != 3) return;
+          const int stderr_copy = ::dup(2);
+          ::close(2);  // the handler's write fails
+          errno = 77;
+          ::raise(SIGINT);
+          const int kept = errno;
+          ::dup2(stderr_copy, 2);
+          if (kept != 77) throw std::runtime_error("errno is " + std::to_string(kept));
+        });
+      },
+      -1, {});
+  CHECK(e.said.find("errno") == std::string::npos);
+  CHECK(e.code() == 128 + SIGINT);
+}
+
+TEST_CASE("fits at one time end by the signals of their own options", "[train]") {
+  const Ended e = in_a_process(
+      [](const auto& begun) {
+        begun();
+        std::promise<void> first_begun, second_ended;
+        std::future<void> begun_first = first_begun.get_future(), ended_second = second_ended.get_future();
+        std::string first_said, second_said;
+        std::thread first([&] {
+          try {
+            (void)on_ranks(1, sk::FitOptions{.interrupt = {.on_signals = false, .also = SIGUSR1}}, [&](std::int64_t step) {
+              if (step == 1) first_begun.set_value(), ended_second.wait();
+              if (step == 4) ::kill(::getpid(), SIGUSR1);
+              if (step >= 4) std::this_thread::sleep_for(5ms);  // another thread may handle it
+            });
+          } catch (const sk::Interrupted& i) { first_said = i.what(); }
+        });
+        begun_first.wait();
+        try {
+          (void)on_ranks(1, sk::FitOptions{}, [](std::int64_t step) {
+            if (step == 3) ::raise(SIGINT);
+          });
+        } catch (const sk::Interrupted& i) { second_said = i.what(); }
+        second_ended.set_value();
+        first.join();
+        throw std::runtime_error("first: " + first_said + "; second: " + second_said);
+      },
+      -1, {});
+  CHECK(e.code() == 1);
+  CHECK_THAT(e.said, Contains("first: fit: SIGUSR1 ended it") && Contains("second: fit: SIGINT ended it after step 3"));
+}
+
+TEST_CASE("a fit that begins within another is not ended by the signal that has ended that one", "[train]") {
+  const Ended e = in_a_process(
+      [](const auto& begun) {
+        begun();
+        std::string inner;
+        sk::FitOptions o;
+        o.callbacks.add(AtEnd{[&] {
+          (void)on_ranks(1, sk::FitOptions{});
+          try {
+            (void)on_ranks(1, sk::FitOptions{}, [](std::int64_t step) {
+              if (step == 6) ::raise(SIGTERM);
+            });
+          } catch (const sk::Interrupted& i) { inner = i.what(); }
+        }});
+        try {
+          (void)on_ranks(1, o, [](std::int64_t step) {
+            if (step == 3) ::raise(SIGINT);
+          });
+        } catch (const sk::Interrupted& i) { throw std::runtime_error("outer: " + std::string(i.what()) + "; inner: " + inner); }
+      },
+      -1, {});
+  CHECK(e.code() == 1);
+  CHECK_THAT(e.said,
+             Contains("outer: fit: SIGINT ended it after step 3") && Contains("inner: fit: SIGTERM ended it after step 6"));
+}
+
+TEST_CASE("a signal that no program can keep is refused", "[train]") {
+  for (const int also : {999, -1, SIGKILL, SIGSTOP, 65})
+    CHECK_THROWS_WITH(on_ranks(1, sk::FitOptions{.interrupt = {.also = also}}),
+                      Contains("fit: .interrupt.also is " + std::to_string(also) + ": give a signal that a program can keep"));
 }

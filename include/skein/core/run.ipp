@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of run.hpp.
 #pragma once
+#include <signal.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -44,6 +46,7 @@ SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void
     if (!another_rank_speaks()) say(e.what());
     return 2;
   } catch (const Interrupted& e) {
+    ::signal(SIGPIPE, SIG_IGN);  // who reads what is said may have ended by the same Ctrl-C; the exit code is this program's
     if (!another_rank_speaks()) say(e.what());
     return 128 + e.signal();
   } catch (const std::exception& e) { fail(e.what()); } catch (...) {

@@ -28,6 +28,9 @@ namespace skein::inline SKEIN_ABI::train::detail {
 template <class Scalar> struct FitLoop<Scalar>::Work {
   Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, const FitFacts& facts)
       : steps(asked), options(o), loader(train), validation(validate), callbacks(o.callbacks), metrics(o.metrics),
+        signals(
+            facts.serves ? FitInterrupt{.on_signals = false} : o.interrupt, facts.rank,
+            facts.ranks == 1 || facts.in_step || callbacks.wants_steps() ? SignalWatch::Ends::step : SignalWatch::Ends::epoch),
         progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}), judge(asked, facts, o) {
     const std::int64_t count = (train.steps() + o.step.accumulate - 1) / o.step.accumulate;
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
@@ -40,6 +43,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   data::Loader<Scalar>* validation;
   Callbacks callbacks;
   std::vector<AnyMetric> metrics;
+  SignalWatch signals;
   FitControl control;
   Progress progress;
   LossJudge<Scalar> judge;
@@ -73,6 +77,7 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
 inline void check_options(const FitOptions& options) {
   optim::check_clip_norm("fit", options.clip_norm);
   nn::check_threads("fit", options.threads);
+  check_interrupt(options.interrupt);
   if (!options.metrics.empty() && !options.validate)
     throw ArgumentError(
         "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "
@@ -121,7 +126,6 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   if (options.validate)
     validation = std::make_unique<data::Loader<Scalar>>(options.validate, validation_options(loader.batch(), options));
   reserve(steps, loader, validation.get(), options);
-  const SignalWatch signals(facts_.serves ? FitInterrupt{.on_signals = false} : options.interrupt, facts_.rank);
   Work work(steps, options, loader, validation.get(), facts_);
   begin(steps, loader, options);
   begin_callbacks(work);
@@ -212,7 +216,6 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
 
 /// All ranks throw after what all have done together.
 template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
-  SignalWatch::taken();
   double together[1] = {0};
   work.steps.reduce(together);
   const std::string& folder = work.options.checkpoint.folder.path();
@@ -523,8 +526,8 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
 }
 
 /// This rank's signal, as ranks add them up: SIGINT, SIGTERM, another.
-inline void own_signal(double* counts) {
-  const int own = SignalWatch::received();
+inline void own_signal(const SignalWatch& signals, double* counts) {
+  const int own = signals.received();
   counts[0] = own == SIGINT ? 1 : 0;
   counts[1] = own == SIGTERM ? 1 : 0;
   counts[2] = own != 0 && own != SIGINT && own != SIGTERM ? 1 : 0;
@@ -536,6 +539,7 @@ template <class Scalar> void FitLoop<Scalar>::stop_at_signal(Work& work, const d
   const int signal = of_all[0] > 0 ? SIGINT : of_all[1] > 0 ? SIGTERM : of_all[2] > 0 ? o.also : 0;
   if (signal == 0 || work.signal != 0) return;
   work.signal = signal;
+  work.signals.taken();
   work.control.stop(name_of_signal(signal));
 }
 
@@ -544,11 +548,11 @@ template <class Scalar> void FitLoop<Scalar>::look_for_signal(Work& work) {
   ++work.updates;
   if (facts_.serves || !(work.options.interrupt.on_signals || work.options.interrupt.also != 0)) return;
   if (facts_.ranks == 1) {
-    if (SignalWatch::received() != 0) agree(work);
+    if (work.signals.received() != 0) agree(work);
     return;
   }
   double heard[4] = {};
-  own_signal(heard);
+  own_signal(work.signals, heard);
   if (!facts_.in_step || work.steps_wanted || work.updates < work.next_look) return;
   constexpr double seconds = 0.25;
   const double now = seconds_now(), passed = std::max(1e-9, now - (work.looked > 0 ? work.looked : work.start));
@@ -567,7 +571,7 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
   if (facts_.ranks > 1) {
     double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
                        facts_.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
-    own_signal(asked + 4);
+    own_signal(work.signals, asked + 4);
     work.steps.reduce(asked);
     control.agree_to_stop(asked[0] > 0);
     control.agree_to_finish(asked[3] > 0);
@@ -575,7 +579,7 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
     stop_at_signal(work, {asked[4], asked[5], asked[6]});
   } else {
     double own[3];
-    own_signal(own);
+    own_signal(work.signals, own);
     stop_at_signal(work, own);
   }
   place_.rate_factor = control.rate_factor();

@@ -1,30 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C, and the signal by which a batch system ends a job, while a fit runs: the first is kept for the loop of the fit, which
 // ends on all ranks after a step; a second one ends the program by its default action. Handlers are those of the process: several
-// ranks that are threads share them, and the last fit that ends gives back what was there.
+// ranks that are threads share them, fits of several trainers too, each of which ends by the signals of its own options.
 #pragma once
+#include <cstdint>
+
 #include "options.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// Throws ArgumentError for a `.also` that no program can keep.
+void check_interrupt(const FitInterrupt& options);
+
 /// While one lives, the signals that the options name are kept. A signal for which the program has a handler, or which it
-/// ignores, is left to the program.
+/// ignores, is left to the program. From the first signal on SIGPIPE is ignored, unless the program has its own way with it: who
+/// reads the output has got the Ctrl-C too. The last watch gives back what was there.
 class SignalWatch {
  public:
-  /// `rank`: of the policy; rank 0's process says that it has heard.
-  SignalWatch(const FitInterrupt& options, int rank);
+  enum class Ends { step, epoch };
+  /// `rank`: of the policy; rank 0's process says that it has heard. `when`: what ends before the fit does.
+  SignalWatch(const FitInterrupt& options, int rank, Ends when);
   SignalWatch(const SignalWatch&) = delete;
   SignalWatch& operator=(const SignalWatch&) = delete;
-  /// A signal that came after the fit's last look is sent again, to who is there then.
+  /// A signal that ended no fit is sent again, to who is there then; but not where an exception ends the fit.
   ~SignalWatch();
 
-  /// The signal that has come; 0: none.
-  static int received();
-  /// It ends the fit: it is not sent again.
-  static void taken();
+  /// The first of its signals since it began, or that no other fit had ended by until then; 0: none.
+  int received() const;
+  /// They end the fit: they are not sent again.
+  void taken() { taken_ = true, note_taken(); }
 
  private:
-  bool watches_;
+  void note_taken();
+  std::uint64_t own_ = 0;     // signals: a bit each
+  std::uint32_t before_ = 0;  // the round of signals that was over when it began
+  int exceptions_;            // on their way when it began
+  bool says_ = false, taken_ = false;
+  Ends when_;
 };
 
 /// "SIGINT".

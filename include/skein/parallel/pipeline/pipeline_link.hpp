@@ -26,6 +26,7 @@ class PipelineLink {
   virtual int size() const = 0;
   virtual int node_size() const = 0;
   virtual bool one_process() const = 0;
+  virtual bool simulated_time() const = 0;
 
   /// Requests are numbered 0 to n - 1; each may be under way once.
   virtual void reserve(int n) = 0;
@@ -62,6 +63,7 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   int size() const override { return comm_.size(); }
   int node_size() const override { return comm::node_size(comm_); }
   bool one_process() const override { return comm::one_process(comm_); }
+  bool simulated_time() const override { return comm::can<C, comm::Capability::clocks>; }
   void reserve(int n) override { requests_.resize(static_cast<std::size_t>(n)); }
   void send(int request, const void* data, std::size_t bytes, int to, int tag) override {
     (void)(at(request) = comm_.isend(DeviceSpan<const std::byte>(static_cast<const std::byte*>(data), bytes), to, tag));
