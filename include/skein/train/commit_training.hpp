@@ -27,6 +27,8 @@ namespace detail {
 void lock_for_ranks(CommitFolder& folder, SavedTraining& training);
 /// Says that commits were skipped, on the error output.
 void say_skipped(const FoundCommit& found, const std::string& folder);
+/// All ranks: where the training of a commit that find_commit() has found stands. Where one cannot read it, all throw.
+TrainingPosition place_of_commit(const std::string& path, SavedTraining& training);
 /// All ranks: what find_commit() has found. Its hashes were checked, so that its tables are now.
 LoadedTraining load_commit(const std::string& path, SavedTraining& training);
 }  // namespace detail

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <functional>
 #include <optional>
 
 #include "../core/text.hpp"
@@ -67,14 +68,25 @@ SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folde
     std::fprintf(stderr, "fit: goes on from step %lld of %s\n", static_cast<long long>(found.step), in_quotes(folder).c_str());
 }
 
-SKEIN_INLINE LoadedTraining load_commit(const std::string& path, SavedTraining& training) {
-  LoadedTraining loaded;
+/// All ranks read something of a commit; where one cannot, all throw.
+inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void()>& read) {
   std::string failure;
-  noting(failure, [&] { loaded = load_training(path, training, Verify::Table); });
+  noting(failure, read);
   const std::vector<std::string> texts = training.texts_of_all(failure);
   if (!failure.empty()) throw FileError(path, -1, "cannot be loaded: " + failure);
   for (std::size_t r = 0; r < texts.size(); ++r)
     if (!texts[r].empty()) throw CommError(text("fit: rank {} could not load {}: {}", r, path, texts[r]));
+}
+
+SKEIN_INLINE TrainingPosition place_of_commit(const std::string& path, SavedTraining& training) {
+  TrainingPosition place;
+  read_on_all(path, training, [&] { CheckpointReader(path, Verify::Table).read_object("place", place); });
+  return place;
+}
+
+SKEIN_INLINE LoadedTraining load_commit(const std::string& path, SavedTraining& training) {
+  LoadedTraining loaded;
+  read_on_all(path, training, [&] { loaded = load_training(path, training, Verify::Table); });
   training.start_again();
   return loaded;
 }

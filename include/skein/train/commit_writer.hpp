@@ -41,9 +41,8 @@ class CommitWriter {
 
   /// Writes the training as it is now; with `.async` copies it for the thread that writes, when the commit before is done.
   void commit(const RecordsView& records);
-  /// After each step: with `.async`, takes the commit further that is under way, if it has got so far. An exchange after 1, 2, 4,
-  /// 8
-  /// ... steps.
+  /// After each step: with `.async`, takes the commit further that is under way, if it has got so far. An exchange after
+  /// 1, 2, 4, 8 ... steps, so for ranks that are in step: others agree at the next commit.
   void after_step();
   /// Waits for the commit that is under way.
   void finish();

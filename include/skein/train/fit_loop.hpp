@@ -111,7 +111,6 @@ template <class Scalar> class FitLoop {
   bool fitting_ = false;  // within an epoch: its sums are the train step's
   bool noted_ = false;
   std::int64_t left_out_ = 0;
-  std::int64_t committed_ = -1;        // steps of the last commit of this fit
   FitCommits::Pointer commits_;        // of the fit that is going on
   const KeptObjects* kept_ = nullptr;  // the same
   bool from_commit_ = false;           // this fit goes on from one

@@ -52,6 +52,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   double begin = 0, exposed = 0;  // of the epoch
   double factor = 1;              // of the rate
   std::int64_t steps_done = 0;
+  std::int64_t seen = 0;  // steps of the optimizer when it was last looked whether something is due
   bool steps_wanted = false;
   // Signals: the one that ends the fit; when ranks ask each other next, in updates, and when they did last.
   int signal = 0;
@@ -139,6 +140,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   steps.reduce(wanted);
   work.steps_wanted = wanted[0] > 0;
   work.start = work.last = seconds_now();
+  work.seen = steps.steps();
   while (place_.epoch < options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
     agree(work);
@@ -159,7 +161,6 @@ template <class Scalar> void FitLoop<Scalar>::begin_callbacks(Work& work) {
 
 /// Of a commit whose training has had all its epochs, or was ended for good. With a line about it.
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
-  committed_ = -1;
   if (!std::exchange(from_commit_, false) || !(place_.ended || place_.epoch >= options.epochs)) return false;
   Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(place_, options.epochs));
   callback_state_.clear();
@@ -182,7 +183,6 @@ template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::Da
 
 template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
   if (!commits_) return;
-  committed_ = work.steps.steps();
   keep_callbacks();
   commits_->commit({position_for_file(work.steps), history_, callback_state_, *kept_, callback_failure_});
 }
@@ -464,10 +464,15 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   work.progress.epoch(history_.back(), static_cast<int>(place_.base) + work.options.epochs);
 }
 
+/// A multiple of `every` is among the steps behind `before`, of which there may be several: PipeDream makes one a micro-batch.
+inline bool is_due(std::int64_t every, std::int64_t before, std::int64_t now) {
+  return every > 0 && now / every != before / every;
+}
+
 /// Records, callbacks, the progress line. True: stop here.
 template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data::Batch<Scalar>& batch) {
-  if (const std::int64_t every = work.options.check.replicas_every; every > 0 && work.steps.steps() % every == 0)
-    work.steps.compare_weights(text("after step {}", work.steps.steps()));
+  const std::int64_t made = work.steps.steps(), before = std::exchange(work.seen, made);
+  if (is_due(work.options.check.replicas_every, before, made)) work.steps.compare_weights(text("after step {}", made));
   const bool wanted = work.options.record_steps || work.steps_wanted;
   if (wanted || work.options.progress) {
     if (wanted) record_step(work, batch);
@@ -475,11 +480,10 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data:
     if (work.options.progress && work.progress.due(now)) show(work, now);
     if (work.control.stopping()) return true;
   }
-  if (commits_) commits_->after_step();
+  if (commits_ && (facts_.ranks == 1 || facts_.in_step)) commits_->after_step();
   look_for_signal(work);
   if (work.control.stopping()) return true;
-  const std::int64_t every = work.options.checkpoint.every;
-  if (every > 0 && work.steps.steps() % every == 0 && work.steps.steps() != committed_) commit(work);
+  if (is_due(work.options.checkpoint.every, before, made)) commit(work);
   return false;
 }
 

@@ -25,8 +25,8 @@ class FitCommits {
  public:
   virtual ~FitCommits() = default;
   /// Goes on from the newest commit that is whole on all ranks, if it is of a later step than `after`: null where there is none.
-  /// All ranks call it. Throws ArgumentError where it is one of another fit than that which begins after so many epochs and
-  /// steps.
+  /// All ranks call it. Throws ArgumentError where the newest one, of whatever step, is one of another fit than that which begins
+  /// after so many epochs and steps.
   virtual std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) = 0;
   /// What is said of a training that has had all its epochs.
   virtual std::string nothing_to_do(const TrainingPosition& place, int epochs) const = 0;

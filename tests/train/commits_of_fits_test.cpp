@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which commits a fit makes, takes and leaves: of steps that make several updates, of another fit, by policies whose ranks drift.
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <skein/comm/sim/sim_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/core/random.hpp>
+#include <skein/core/text.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/average/gossip.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/parallel/simulate/simulated.hpp>
+#include <skein/train/commit_folder.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+using Model = sk::Model<nn::Sequential<nn::Linear<7>, nn::Tanh, nn::Linear<3>>, sk::Shape<5>>;
+using Steps = std::vector<std::int64_t>;
+
+struct Points {
+  std::vector<float> x;
+  std::vector<std::int32_t> labels;
+  explicit Points(std::size_t n) : x(5 * n), labels(n) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+    for (std::size_t i = 0; i < n; ++i) labels[i] = x[5 * i] > 0 ? 1 : 0;
+  }
+  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {5}}, labels); }
+};
+sk::FitOptions options_of(int epochs) { return {.epochs = epochs, .batch = 12, .progress = false, .threads = 1}; }
+Steps commits_in(const std::string& path) { return sk::train::CommitFolder(path).steps(); }
+}  // namespace
+
+TEST_CASE("a step of several updates makes a commit when it passes a multiple of .every", "[train]") {
+  using Pipeline = sk::parallel::Pipeline<nn::Sequential<nn::Linear<7>, nn::Tanh>, nn::Sequential<nn::Linear<3>>>;
+  const support::TemporaryFolder folder;
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    Pipeline pipeline{world, {.schedule = sk::parallel::PipelineSchedule::pipedream, .micro_batch = 4}};
+    auto model = pipeline.model<sk::Shape<5>>(sk::Seed{3});
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f}, pipeline};
+    sk::FitOptions o = options_of(3);
+    o.checkpoint = {.folder = folder / "run", .every = 5, .keep = 50};
+    const Points points(48);
+    trainer.fit(points.set(), o);
+  });
+  CHECK(commits_in(folder / "run") == Steps{36, 30, 27, 21, 15, 12, 6});  // of updates 3, 6, 9, ... 36
+}
+
+TEST_CASE("a fit that goes on from a file of a later step does not remove the commits of another fit", "[train]") {
+  const support::TemporaryFolder folder;
+  const Points points(48);
+  const auto data = points.set();
+  const auto fit = [&](const std::string& load, const std::string& run, int epochs) {
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+    if (!load.empty()) trainer.load(load);
+    sk::FitOptions o = options_of(epochs);
+    if (!run.empty()) o.checkpoint = {.folder = run, .keep = 2};
+    trainer.fit(data, o);
+    if (load.empty() && run.empty()) trainer.fit(data, o), trainer.save(folder / "second");
+  };
+  fit("", folder / "run", 2);
+  fit("", "", 5);
+  CHECK_THROWS_WITH(
+      fit(folder / "second", folder / "run", 7),
+      Catch::Contains("is a commit of another fit, which began after 0 epochs and 0 steps, this one after 5 and 20"));
+  CHECK(commits_in(folder / "run") == Steps{8, 4});
+  fit(folder / "second", folder / "other", 7);
+  CHECK(commits_in(folder / "other") == Steps{48, 44});
+  fit(folder / "other/step_00000048", folder / "other", 8);  // of the same fit
+  CHECK(commits_in(folder / "other") == Steps{52, 48});
+}
+
+TEST_CASE("where ranks drift, the bits with .async do not follow how long the disk takes", "[train]") {
+  const Points points(480);
+  const auto program = [&] {
+    const support::TemporaryFolder folder;
+    double sum = 0;
+    const auto report = sk::simulate(3, {}, [&](sk::SimComm& world) {
+      Model model{sk::Seed{3}};
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.5f},
+                          sk::parallel::Gossip{world, sk::parallel::Staleness<2>{}}};
+      sk::FitOptions o = options_of(1);
+      o.checkpoint = {.folder = folder / "run", .every = 17, .async = true};
+      world.compute(1e-6 * world.rank());
+      trainer.fit(points.set(), o);
+      if (world.rank() == 0)
+        for (const float p : model.parameters()) sum += static_cast<double>(p);
+    });
+    return sk::text("{} {}", sum, report.seconds());
+  };
+  const std::string once = program();
+  for (int i = 0; i < 9; ++i) CHECK(program() == once);
+}
