@@ -126,7 +126,7 @@ def trials(program, count, root):
         while not hit:                                           # it had ended: once more, earlier
             shutil.rmtree(folder / "run", ignore_errors=True)
             first = Job(program, ranks, folder, flags)
-            hit = first.kill_one(at.uniform(0.5, 1.0) * spans[ranks, kind][1], at.randrange(4))
+            hit = first.kill_one(at.uniform(0.0, 0.7) * spans[ranks, kind][1], at.randrange(4))
         seen["kills"] += 1
         commits = [p.name for p in folder.glob("run/step_*")]
         seen["in_commit"] += first.in_commit
