@@ -28,6 +28,7 @@ namespace nn = skein::nn;
 
 namespace {
 using Model = sk::Model<nn::Sequential<nn::Linear<7>, nn::Tanh, nn::Linear<3>>, sk::Shape<5>>;
+using Pipeline = sk::parallel::Pipeline<nn::Sequential<nn::Linear<7>, nn::Tanh>, nn::Sequential<nn::Linear<3>>>;
 using Steps = std::vector<std::int64_t>;
 
 struct Points {
@@ -44,7 +45,6 @@ Steps commits_in(const std::string& path) { return sk::train::CommitFolder(path)
 }  // namespace
 
 TEST_CASE("a step of several updates makes a commit when it passes a multiple of .every", "[train]") {
-  using Pipeline = sk::parallel::Pipeline<nn::Sequential<nn::Linear<7>, nn::Tanh>, nn::Sequential<nn::Linear<3>>>;
   const support::TemporaryFolder folder;
   sk::spawn(2, [&](sk::ThreadComm& world) {
     Pipeline pipeline{world, {.schedule = sk::parallel::PipelineSchedule::pipedream, .micro_batch = 4}};
@@ -81,6 +81,63 @@ TEST_CASE("a fit that goes on from a file of a later step does not remove the co
   CHECK(commits_in(folder / "other") == Steps{48, 44});
   fit(folder / "other/step_00000048", folder / "other", 8);  // of the same fit
   CHECK(commits_in(folder / "other") == Steps{52, 48});
+}
+
+namespace {
+/// Keeps the weights of the first epoch; stops after the second.
+struct KeepsFirst {
+  bool stops = false;
+  void on_epoch_end(const sk::train::EpochRecord& r, sk::train::FitControl& c) {
+    if (r.epoch == 1) c.keep_weights();
+    if (stops && r.epoch == 2) c.stop("the batch system's limit of time");
+  }
+};
+/// A program of four epochs; the weights that it ends with are in the file.
+void keeps_first(auto& model, const auto& policy, const sk::train::FitCheckpoint& commits, const std::string& load, bool stops,
+                 const std::string& file) {
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, policy};
+  if (!load.empty()) trainer.load(load);
+  if (file.ends_with("again")) return trainer.save(file);
+  sk::FitOptions o = options_of(4);
+  o.checkpoint = commits;
+  o.callbacks = {KeepsFirst{stops}};
+  const Points points(48);
+  trainer.fit(points.set(), o);
+  trainer.save(file);
+}
+std::vector<float> weights_in(const std::string& path) {
+  Model model{sk::Seed{9}};
+  model.load(path);
+  return {model.parameters().begin(), model.parameters().end()};
+}
+template <class Program> void check_kept(const Program& run) {
+  const support::TemporaryFolder folder;
+  run({}, "", false, folder / "whole");
+  run({.folder = folder / "run"}, "", true, folder / "stopped");
+  const std::vector<float> whole = weights_in(folder / "whole");
+  CHECK(weights_in(folder / "run/step_00000008") != whole);
+  run({}, folder / "run/step_00000008", false, folder / "of commit");
+  CHECK(weights_in(folder / "of commit") == whole);
+  run({}, folder / "run/step_00000008", false, folder / "again");  // saved as it was loaded
+  run({}, folder / "again", false, folder / "of copy");
+  CHECK(weights_in(folder / "of copy") == whole);
+  run({}, folder / "stopped", false, folder / "of stopped");
+  CHECK(weights_in(folder / "of stopped") == whole);
+}
+}  // namespace
+
+TEST_CASE("weights that a callback has kept come with a file or commit that is loaded, and go into the next file", "[train]") {
+  check_kept([](const sk::train::FitCheckpoint& commits, const std::string& load, bool stops, const std::string& file) {
+    Model model{sk::Seed{3}};
+    keeps_first(model, sk::parallel::Alone{}, commits, load, stops, file);
+  });
+  check_kept([](const sk::train::FitCheckpoint& commits, const std::string& load, bool stops, const std::string& file) {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      Pipeline pipeline{world, {.micro_batch = 4}};
+      auto model = pipeline.model<sk::Shape<5>>(sk::Seed{3});
+      keeps_first(model, pipeline, commits, load, stops, file);
+    });
+  });
 }
 
 TEST_CASE("where ranks drift, the bits with .async do not follow how long the disk takes", "[train]") {

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <thread>
+#include <type_traits>
 #include <unistd.h>
 #include <vector>
 
@@ -33,6 +34,7 @@
 #include <skein/train/commit_writer.hpp>
 #include <skein/train/manifest.hpp>
 #include <skein/train/trainer.hpp>
+#include <skein/train/weights_copy.hpp>
 
 #include "../support/processes.hpp"
 #include "../support/temporary_folder.hpp"
@@ -384,7 +386,8 @@ TEST_CASE("ranks that do not see the same folder are told", "[train]") {
       const sk::train::CommitFolder run(world.rank() == 0 ? folder / "rank0" : folder / other);
       Model model{sk::Seed{3}};
       sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::DataParallel{world}};
-      sk::train::detail::FitStepsOf steps(trainer.train_step());
+      sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
+      sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
       (void)sk::train::find_commit(run, steps);
     });
   };
@@ -403,7 +406,8 @@ TEST_CASE("ranks that do not see the same folder are told", "[train]") {
                   const sk::train::CommitFolder run(folder / (world.rank() == 0 ? "zero0" : "zero1"));
                   Model model{sk::Seed{3}};
                   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::DataParallel{world}};
-                  sk::train::detail::FitStepsOf steps(trainer.train_step());
+                  sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
+                  sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
                   (void)sk::train::find_commit(run, steps);
                 }),
       Catch::Contains("none of them is whole: ") && Catch::Contains("another rank cannot read it, or reads another"));

@@ -40,7 +40,8 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   static constexpr bool leaves_out = host && !parallel::SharesBatches<PolicyState>;
 
  public:
-  explicit FitStepsOf(TrainStep& train_step) : train_step_(train_step), saved_(train_step) {}
+  /// `kept`: the weights that callbacks have kept, which live longer than this.
+  FitStepsOf(TrainStep& train_step, WeightsCopy<TrainStep>& kept) : train_step_(train_step), kept_(kept), saved_(train_step) {}
   FitFacts facts() override {
     constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
     const auto& state = train_step_.policy_state();
@@ -160,7 +161,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   TrainStep& train_step_;
   typename TrainStep::Sums sums_{};
   HostCopy<Scalar, typename Model::device> host_;
-  WeightsCopy<TrainStep> kept_;
+  WeightsCopy<TrainStep>& kept_;
   SavedArrays<TrainStep> saved_;
 };
 

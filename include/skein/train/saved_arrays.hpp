@@ -3,6 +3,8 @@
 // step, all or nothing.
 #pragma once
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -57,7 +59,9 @@ template <class TrainStep> class SavedArrays {
     if (whole) {
       train_step_.gather_state();
       if (state.rank() == 0) save_whole(sink);
-      if (state.rank() == 0) save_kept(sink, kept, [](Entries, std::size_t n) { return plan::Range{0, static_cast<long>(n)}; });
+      const auto all = [](Entries, std::size_t n) { return plan::Range{0, static_cast<long>(n)}; };
+      if constexpr (parallel::SharesBatches<PolicyState>) gather_kept(kept);
+      if (state.rank() == 0) save_kept(sink, parallel::SharesBatches<PolicyState> ? gathered_ : kept, all);
     } else {
       if constexpr (parallel::SharesBatches<PolicyState>) save_stages(sink, kept);
       else save_shares(sink, kept);
@@ -68,6 +72,7 @@ template <class TrainStep> class SavedArrays {
   void saved() {
     train_step_.drop_state();
     memory_.clear();
+    gathered_.clear();
   }
 
   void load_from(SectionSource& source, Kept& kept) {
@@ -98,6 +103,7 @@ template <class TrainStep> class SavedArrays {
     });
     source.finish();
     if (copies.size() == 2) take_kept(kept, std::move(copies));
+    else kept.clear();
     if constexpr (detail::policy_keeps_state<TrainStep>) load_policy(policy, kind, source.path());
     [[maybe_unused]] const auto lease = train_step_.model().modify();
     auto next = staged.begin();
@@ -139,6 +145,27 @@ template <class TrainStep> class SavedArrays {
     } else {
       kept = std::move(whole);
     }
+  }
+  /// All ranks: brings the stages' copies together, by sums of 32 bits of their values and zeros of the others, which are exact.
+  void gather_kept(const Kept& kept) {
+    if (kept.empty()) return;
+    gathered_ = {std::vector<Scalar>(static_cast<std::size_t>(Model::sizes.stored)),
+                 std::vector<Scalar>(static_cast<std::size_t>(Model::sizes.buffers))};
+    auto next = kept.begin();
+    train_step_.each_weight_range([&](std::size_t a, plan::Range range, bool writes) {
+      const auto& values = *next++;
+      if (writes) std::copy_n(values.begin(), size(range), gathered_[a].begin() + range.begin);
+    });
+    constexpr std::size_t each = sizeof(Scalar) / sizeof(std::uint32_t), most = 32 * 1024;
+    for (auto& whole : gathered_)
+      for (std::size_t at = 0; at < whole.size(); at += most / each) {
+        std::vector<std::uint32_t> words(std::min(most / each, whole.size() - at) * each);
+        std::memcpy(words.data(), whole.data() + at, words.size() * sizeof(std::uint32_t));
+        std::vector<double> sums(words.begin(), words.end());
+        train_step_.policy_state().reduce(sums);
+        std::transform(sums.begin(), sums.end(), words.begin(), [](double s) { return static_cast<std::uint32_t>(s); });
+        std::memcpy(whole.data() + at, words.data(), words.size() * sizeof(std::uint32_t));
+      }
   }
   void save_stages(SectionSink& sink, const Kept& kept) {
     for (int a = 0; a < 2 + train_step_.optimizer().arrays(); ++a)
@@ -225,6 +252,7 @@ template <class TrainStep> class SavedArrays {
 
   TrainStep& train_step_;
   std::vector<Arena<Scalar>> memory_;
+  Kept gathered_;  // where stages have parts of it
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

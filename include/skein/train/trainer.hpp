@@ -80,8 +80,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
     prepared_.begin_fit(train, options.validate, kept_, policy_state().rank());
     if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_, "fit");
-    Steps steps(train_step_);
-    return loop_.run(steps, train, options, kept_);
+    if (loop_.first_step_of_loaded() < 0) kept_weights_ = {};  // of another fit
+    Steps steps(train_step_, kept_weights_);
+    History history = loop_.run(steps, train, options, kept_);
+    if (!loop_.position().running) kept_weights_ = {};  // else it was stopped, and a file that is saved now goes on
+    return history;
   }
 
   /// Samples and targets that are no data set together are refused, and a data set for validation in the second place.
@@ -105,7 +108,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     agree_on_evaluation(data, options);
     train::check_data<Model, Loss>(data, "evaluated");
     prepared_.check_samples(kept_, data, "evaluate", policy_state().rank());
-    Steps steps(train_step_);
+    Steps steps(train_step_, kept_weights_);
     return loop_.evaluate(steps, data, options);
   }
 
@@ -140,7 +143,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const comm::InPublicCall here(comm::PublicCall::save);
     policy_state().barrier();  // who has not called this is named
     if (policy_state().rank() == 0) prepared_.note_missing(kept_, "save");
-    Steps steps(train_step_);
+    Steps steps(train_step_, kept_weights_);
     train::save_training(
         path, steps, {loop_.position_for_file(steps), loop_.history(), loop_.callback_state(), kept_, loop_.callback_failure()});
   }
@@ -157,7 +160,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void load(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::load);
     policy_state().barrier();  // who has not called this is named
-    Steps steps(train_step_);
+    Steps steps(train_step_, kept_weights_);
     train::LoadedFile file{path};
     train::LoadedTraining loaded;
     try {
@@ -252,7 +255,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       };
       train_step_.serve(factor, options.clip_norm);
     }
-    Steps steps(train_step_);
+    Steps steps(train_step_, kept_weights_);
     steps.finish();
     steps.compare_weights("at the end of fit");
     loop_.served();
@@ -278,6 +281,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   TrainStep train_step_;
   train::detail::FitLoop<Scalar> loop_;
   train::KeptObjects kept_;
+  train::WeightsCopy<TrainStep> kept_weights_;  // of the fit that is going on, that was loaded, or that was stopped
   train::Preparation prepared_;
 };
 
