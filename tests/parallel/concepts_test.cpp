@@ -120,6 +120,7 @@ enum Hook {
   epoch_begins,
   before_step,
   after_step,
+  all_met,
   epoch_ends,
   finish,
   synchronizes_gradients,
@@ -161,6 +162,7 @@ struct CountedState : sp::PolicyState {
   void epoch_begins(std::int64_t) { says(Hook::epoch_begins); }
   bool before_step(std::int64_t) { return says(Hook::before_step, true); }
   bool after_step(const sp::StepDone&) { return says(Hook::after_step, true); }
+  bool all_met() const { return says(Hook::all_met, true); }
   bool epoch_ends(std::int64_t) { return says(Hook::epoch_ends, true); }
   bool finish() { return says(Hook::finish, true); }
   bool synchronizes_gradients() const { return says(Hook::synchronizes_gradients, true); }
@@ -207,6 +209,7 @@ template <class Policy> void every_hook_arrives(const Policy& policy, Counts& co
   state.epoch_begins(0);
   CHECK(state.before_step(1));
   CHECK(state.after_step({}));
+  CHECK(state.all_met());
   CHECK(state.epoch_ends(0));
   CHECK(state.synchronizes_gradients());
   state.gradient_ready(0, 0);

@@ -27,8 +27,11 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
+#include <skein/parallel/average/gossip.hpp>
 #include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/average/post_local_sgd.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/trainer.hpp>
 
@@ -241,20 +244,31 @@ TEST_CASE("fit throws on all ranks, the same, and the trainer can be asked after
   CHECK_THAT(e.said, Contains("a signal ends the fit after this step") && !Contains("program:"));
 }
 
-TEST_CASE("ranks whose weights drift end at the end of the epoch", "[train]") {
-  const Ended e = in_a_process(
-      [](const auto& begun) {
-        begun();
-        sk::spawn(2, [&](sk::ThreadComm& world) {
-          (void)program(sk::parallel::ModelAverage{world, {}, sk::parallel::Period<7>{}}, {}, [&](std::int64_t step) {
-            if (step == 3 && world.rank() == 1) ::raise(SIGINT);
+TEST_CASE("ranks whose weights drift end where all meet", "[train]") {
+  const auto ends = [](const auto& of, const char* step) {
+    const Ended e = in_a_process(
+        [&](const auto& begun) {
+          begun();
+          sk::spawn(2, [&](sk::ThreadComm& world) {
+            (void)program(of(world), {}, [&](std::int64_t at) {
+              if (at == 3 && world.rank() == 1) ::raise(SIGINT);
+            });
           });
-        });
+        },
+        -1, {});
+    CHECK(e.code() == 128 + SIGINT);
+    CHECK_THAT(e.said, Contains(std::string("program: fit: SIGINT ended it after step ") + step + ";"));
+    CHECK_THAT(e.said, Contains("skein: a signal ends the fit where all ranks meet, at the end of the epoch or before;"));
+  };
+  ends([](auto& world) { return sk::parallel::ModelAverage{world, {}, sk::parallel::Period<7>{}}; }, "7");
+  ends([](auto& world) { return sk::parallel::ModelAverage{world, {.delay = 2}, sk::parallel::Period<7>{}}; }, "10");
+  ends([](auto& world) { return sk::parallel::DataParallel{world, sk::parallel::SyncEvery<4>{}}; }, "4");
+  ends([](auto& world) { return sk::parallel::Gossip{world}; }, "10");
+  ends(
+      [](auto& world) {
+        return sk::parallel::PostLocalSgd{world, sk::parallel::SyncFirst<2>{}, sk::parallel::Period<6>{}};
       },
-      -1, {});
-  CHECK(e.code() == 128 + SIGINT);
-  CHECK_THAT(e.said, Contains("program: fit: SIGINT ended it after step 10;"));
-  CHECK_THAT(e.said, Contains("skein: a signal ends the fit at the end of the epoch;"));
+      "6");
 }
 
 TEST_CASE("the stages of a pipeline end between two steps", "[train]") {

@@ -103,6 +103,7 @@ template <class... PolicyStates> class ComposedPolicyState {
  public:
   static constexpr bool local_sums = !any_gradients || Gradients::local_sums;
   static constexpr bool capturable = Gradients::capturable;
+  static constexpr bool simulated_time = (PolicyStates::simulated_time || ...);
   static constexpr int virtual_shards = 0;
   static constexpr Capabilities capabilities = detail::composed_capabilities<PolicyStates...>();
 
@@ -207,6 +208,10 @@ template <class... PolicyStates> class ComposedPolicyState {
     std::vector<std::string> all;
     on_widest([&](auto& s) { all = s.texts_of_all(own); });
     return all;
+  }
+  /// Those of a policy over all ranks have: whether a smaller group's have, another group may not know.
+  bool all_met() const {
+    return std::apply([this](const auto&... s) { return ((s.ranks() == ranks() && s.all_met()) || ...); }, policy_states_);
   }
   /// At the end of a fit, where the last policy that averages, else that of the gradients, is one over all ranks.
   SameWeights same_weights() const {

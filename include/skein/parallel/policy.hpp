@@ -109,6 +109,9 @@ struct PolicyState {
   double gradient_factor() const { return 1; }
   /// After the optimizer's step; true where it changed the parameters.
   bool after_step(const StepDone&) { return false; }
+  /// All ranks have waited for each other in the last step, though they do not in every one: what is to be asked of all is asked
+  /// then. The same on all ranks.
+  bool all_met() const { return false; }
   /// After the last step of a fit: what is under way comes to its end; true where it changed the parameters.
   bool finish() { return false; }
   /// Before a training is saved, on all ranks: rank 0 gets what it writes of the others.

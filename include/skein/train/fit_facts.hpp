@@ -79,6 +79,8 @@ template <class Scalar> class FitSteps : public SavedTraining {
   virtual void finish() = 0;
   virtual void average_buffers() = 0;
   virtual double exposed_seconds() = 0;
+  /// A small sum after this step is cheap, though not after every one; the same on all ranks.
+  virtual bool all_met() = 0;
   /// Throws CommError where weights differ that the policy promises to be the same on all ranks.
   virtual void compare_weights(std::string_view when) = 0;
 

@@ -557,7 +557,7 @@ template <class Scalar> void FitLoop<Scalar>::look_for_signal(Work& work) {
   }
   double heard[4] = {};
   own_signal(work.signals, heard);
-  if (!facts_.in_step || work.steps_wanted || work.updates < work.next_look) return;
+  if (work.steps_wanted || work.updates < work.next_look || !(facts_.in_step || work.steps.all_met())) return;
   constexpr double seconds = 0.25;
   const double now = seconds_now(), passed = std::max(1e-9, now - (work.looked > 0 ? work.looked : work.start));
   const auto since = static_cast<double>(work.updates - work.last_look);

@@ -108,6 +108,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   void average_buffers() override { train_step_.policy_state().average_buffers(); }
   void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
   double exposed_seconds() override { return train_step_.policy_state().exposed_seconds(); }
+  bool all_met() override { return !PolicyState::simulated_time && train_step_.policy_state().all_met(); }
   void compare_weights([[maybe_unused]] std::string_view when) override {
     if constexpr (may_have_others<PolicyState>)
       if (train_step_.policy_state().same_weights() != parallel::SameWeights::never) check_replicas(train_step_, when);

@@ -74,7 +74,9 @@ extern "C" inline void skein_keep_signal(int number) {
   if (first) {
     ignore_broken_pipes(s);
     constexpr char step[] = "\nskein: a signal ends the fit after this step; a second one ends the program at once\n";
-    constexpr char epoch[] = "\nskein: a signal ends the fit at the end of the epoch; a second one ends the program at once\n";
+    constexpr char epoch[] =
+        "\nskein: a signal ends the fit where all ranks meet, at the end of the epoch or before; a second one ends the program "
+        "at once\n";
     if (s.say_step > 0) (void)!::write(2, step, sizeof step - 1);
     else if (s.say_epoch > 0) (void)!::write(2, epoch, sizeof epoch - 1);
   }

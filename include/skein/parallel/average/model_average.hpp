@@ -128,6 +128,13 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
       if (step_ <= options_.warm_up || (When::unit == Every::step && due(step_, i))) changed = begin(fragments_[i]) || changed;
     return arrive(changed);
   }
+  /// With a delay nobody waits.
+  bool all_met() const {
+    if (When::unit != Every::step || options_.delay > 0 || step_ <= options_.first) return false;
+    for (std::size_t i = 0; i < fragments_.size(); ++i)
+      if (due(step_, i)) return true;
+    return step_ <= options_.warm_up;
+  }
   bool epoch_ends(std::int64_t epoch) {
     if (When::unit != Every::epoch || !works() || step_ <= options_.first) return false;
     bool changed = false;

@@ -36,6 +36,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
     drifted_ = false;
     return true;
   }
+  bool all_met() const { return now_; }
   SameWeights same_weights() const { return SameWeights::after_fit; }
   /// Another policy has made the replicas one at the end of a fit: finish() has nothing left to do.
   void weights_agree() { drifted_ = false; }
