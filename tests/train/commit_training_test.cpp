@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <pthread.h>
 #include <string>
 #include <thread>
 #include <vector>
@@ -212,4 +213,19 @@ TEST_CASE("what the work or the others throw comes out when the work has ended",
                         [](bool) -> bool { throw sk::CommError("gone"); }),
                     "gone");
   CHECK(ended);
+}
+
+TEST_CASE("where there are no more threads the work is done all the same", "[train]") {
+  pthread_attr_t before, huge;
+  REQUIRE(::pthread_getattr_default_np(&before) == 0);
+  REQUIRE(::pthread_attr_init(&huge) == 0);
+  REQUIRE(::pthread_attr_setstacksize(&huge, std::size_t{1} << 47) == 0);  // no thread has that much
+  REQUIRE(::pthread_setattr_default_np(&huge) == 0);
+  bool worked = false;
+  int asked = 0;
+  CHECK_NOTHROW(st::detail::while_busy([&] { worked = true; }, [&](bool busy) { return ++asked, busy; }));
+  CHECK(worked);
+  CHECK(asked == 1);
+  REQUIRE(::pthread_setattr_default_np(&before) == 0);
+  ::pthread_attr_destroy(&before), ::pthread_attr_destroy(&huge);
 }

@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <skein/comm/sim/sim_comm.hpp>
@@ -16,10 +18,14 @@
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/average/gossip.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/parallel/simulate/simulated.hpp>
 #include <skein/train/commit_folder.hpp>
+#include <skein/train/commit_training.hpp>
+#include <skein/train/commit_writer.hpp>
 #include <skein/train/trainer.hpp>
+#include <skein/train/weights_copy.hpp>
 
 #include "../support/temporary_folder.hpp"
 
@@ -138,6 +144,42 @@ TEST_CASE("weights that a callback has kept come with a file or commit that is l
       keeps_first(model, pipeline, commits, load, stops, file);
     });
   });
+}
+
+TEST_CASE("what one rank alone cannot do ends the fit of all, and each says what it was", "[train]") {
+  const support::TemporaryFolder folder;
+  support::write_file(folder / "file", "x", 1);
+  const auto said = [&](const char* on_0, const char* on_1, const auto& act) {
+    std::vector<std::string> words(2);
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      Model model{sk::Seed{3}};
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
+      sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
+      sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
+      sk::train::CommitFolder run(folder / (world.rank() == 0 ? on_0 : on_1));
+      try {
+        act(run, steps);
+      } catch (const sk::Error& e) { words[static_cast<std::size_t>(world.rank())] = e.what(); }
+    });
+    return words;
+  };
+  const auto lock = [](sk::train::CommitFolder& run, auto& steps) { sk::train::detail::lock_for_ranks(run, steps); };
+  const auto find = [](sk::train::CommitFolder& run, auto& steps) { (void)sk::train::find_commit(run, steps); };
+  const auto write = [](sk::train::CommitFolder& run, auto& steps) {
+    sk::train::CommitWriter writer(run, {}, steps);
+    writer.commit({{}, {}, {}, {}, {}});
+  };
+  auto words = said("file", "run", lock);
+  CHECK_THAT(words[0], Catch::Contains("file"));
+  CHECK_THAT(words[1], Catch::Contains("rank 0 cannot use the .checkpoint folder ") && !Catch::Contains("all ranks share"));
+  words = said("run", "file", find);
+  CHECK_THAT(words[0], Catch::Contains("rank 1 cannot use the .checkpoint folder ") && Catch::Contains("cannot be read"));
+  CHECK_THAT(words[1], Catch::Contains("the folder cannot be read: Not a directory"));
+  std::filesystem::create_directory(folder / "run");
+  words = said("run", "nowhere/run", write);
+  CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") && Catch::Contains("all ranks share"));
+  words = said("run", "file", write);
+  CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") && !Catch::Contains("all ranks share"));
 }
 
 TEST_CASE("where ranks drift, the bits with .async do not follow how long the disk takes", "[train]") {

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
+#include <exception>
 #include <functional>
 #include <optional>
 
 #include "../core/text.hpp"
 #include "commit_training.hpp"
-#include "commit_writer.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -54,12 +54,36 @@ inline std::optional<std::int64_t> next_to_try(const std::vector<std::string>& t
   return least < most ? least : least - 1;  // one step of two trainings: none of the two
 }
 
-SKEIN_INLINE void lock_for_ranks(CommitFolder& folder, SavedTraining& training) {
-  std::string failure;
+/// All ranks work on a folder at a time: what the work of each returns. Where one's throws, all throw: that rank the same again.
+inline std::vector<std::string> said_by_all(const CommitFolder& folder, SavedTraining& training,
+                                            const std::function<std::string()>& work) {
+  std::string own, failure;
+  std::exception_ptr error;
   while_ranks_meet(training, [&] {
-    if (training.rank() == 0) noting(failure, [&] { folder.lock(); });
+    noting(failure, [&] {
+      try {
+        own = "+" + work();
+      } catch (...) {
+        error = std::current_exception();
+        throw;
+      }
+    });
   });
-  (void)shards_of_all(training, folder.path(), {}, failure);
+  std::vector<std::string> texts = training.texts_of_all(error ? failure : own);
+  if (error) std::rethrow_exception(error);
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    if (!texts[r].starts_with('+'))
+      throw CommError(text("fit: rank {} cannot use the .checkpoint folder {}: {}", r, in_quotes(folder.path()), texts[r]));
+    texts[r].erase(0, 1);
+  }
+  return texts;
+}
+
+SKEIN_INLINE void lock_for_ranks(CommitFolder& folder, SavedTraining& training) {
+  (void)said_by_all(folder, training, [&] {
+    if (training.rank() == 0) folder.lock();
+    return std::string();
+  });
 }
 
 SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folder) {
@@ -97,9 +121,12 @@ SKEIN_INLINE FoundCommit find_commit(const CommitFolder& folder, SavedTraining& 
   std::vector<std::string> skipped;
   for (std::int64_t last = std::int64_t{1} << 62;;) {
     FoundCommit found;
-    detail::while_ranks_meet(training, [&] { found = detail::newest_commit(folder, last); });
+    const std::vector<std::string> texts = detail::said_by_all(folder, training, [&] {
+      found = detail::newest_commit(folder, last);
+      return detail::found_text(found);
+    });
     skipped.insert(skipped.end(), found.skipped.begin(), found.skipped.end());
-    if (const auto next = detail::next_to_try(training.texts_of_all(detail::found_text(found)), folder.path())) {
+    if (const auto next = detail::next_to_try(texts, folder.path())) {
       last = *next;
       if (found.step > last) skipped.push_back(folder.commit(found.step) + ": another rank cannot read it, or reads another");
       continue;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of commit_writer.hpp.
 #pragma once
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -25,10 +27,10 @@ SKEIN_INLINE std::vector<WrittenFile> detail::shards_of_all(SavedTraining& train
   std::vector<WrittenFile> shards(texts.size());
   for (std::size_t r = 0; r < texts.size(); ++r) {
     if (texts[r].starts_with('!'))
-      throw CommError(
-          text("the checkpoint {} could not be written: rank {}: {}; the folder has to be on a file system that all "
-               "ranks share",
-               path, r, texts[r].substr(1)));
+      throw CommError(text("the checkpoint {} could not be written: rank {}: {}{}", path, r, texts[r].substr(1),
+                           texts[r].find(std::strerror(ENOENT)) == std::string::npos
+                               ? ""
+                               : "; the folder has to be on a file system that all ranks share"));
     from_bytes(std::as_bytes(std::span(texts[r]).subspan(1)), shards[r], "what a rank says of its shard");
   }
   return shards;

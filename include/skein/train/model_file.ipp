@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include "../core/text.hpp"
@@ -163,7 +164,16 @@ struct ReaderSource final : SectionSource {
 SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
                                std::string& failure) {
   WriterSink sink(writer, part.snapshot, failure);
-  training.save_to(sink, part.whole);
+  std::exception_ptr gone;  // another rank: nothing can be told to the others
+  noting(failure, [&] {
+    try {
+      training.save_to(sink, part.whole);
+    } catch (const CommError&) {
+      gone = std::current_exception();
+      throw;
+    }
+  });
+  if (gone) std::rethrow_exception(gone);
   if (training.rank() != 0) return;
   if (!records.callback_failure.empty()) failure = "a callback cannot be saved: " + records.callback_failure;
   noting(failure, [&] {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "while_busy.hpp"
@@ -20,14 +21,18 @@ SKEIN_INLINE void while_busy(const std::function<void()>& work, const std::funct
     bool done = false;
     std::exception_ptr error;
   } shared;
-  std::thread thread([&] {
+  const auto all = [&] {
     try {
       work();
     } catch (...) { shared.error = std::current_exception(); }
     const std::lock_guard lock(shared.mutex);
     shared.done = true;
     shared.changed.notify_all();
-  });
+  };
+  std::thread thread;
+  try {
+    thread = std::thread(all);
+  } catch (const std::system_error&) { all(); }  // no more threads: the others wait for this rank in their sum
   struct Joined {
     std::thread& thread;
     ~Joined() {
@@ -42,7 +47,7 @@ SKEIN_INLINE void while_busy(const std::function<void()>& work, const std::funct
     }
     busy = any_is_busy(busy);
   }
-  thread.join();
+  if (thread.joinable()) thread.join();
   if (shared.error) std::rethrow_exception(shared.error);
 }
 
