@@ -3,6 +3,7 @@
 // file from a bad call from a failed rank. Every message says what failed, where, and how to mend it. (No inherited
 // constructors: nvcc 13.0 crashes on their default arguments.)
 #pragma once
+#include <exception>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -84,6 +85,12 @@ class Interrupted : public Error {
  private:
   int signal_;
 };
+
+namespace detail {
+/// A fault leaves a scope at whose beginning so many exceptions were on their way: not an Interrupted, with which all ranks
+/// leave.
+inline bool fault_leaves(int uncaught) { return std::uncaught_exceptions() > uncaught && !Interrupted::any(); }
+}  // namespace detail
 
 /// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault.
 class FileError : public Error {

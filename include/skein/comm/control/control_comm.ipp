@@ -128,7 +128,7 @@ SKEIN_INLINE ControlComm ControlComm::from_environment(MeetOptions options, cons
 }
 
 SKEIN_INLINE ControlComm::~ControlComm() {
-  if (engine_ && std::uncaught_exceptions() > uncaught_ && !Interrupted::any() && !engine_->client().failed())
+  if (engine_ && detail::fault_leaves(uncaught_) && !engine_->client().failed())
     engine_->client().fail("rank " + std::to_string(engine_->client().rank()) +
                            " failed: an exception left the scope of its communicator");
 }

@@ -57,7 +57,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
     return *this;
   }
   ~GlooComm() {
-    if (engine_ && std::uncaught_exceptions() > uncaught_ && !Interrupted::any() && !engine_->failed()) {
+    if (engine_ && detail::fault_leaves(uncaught_) && !engine_->failed()) {
       try {
         fail("rank " + std::to_string(rank()) + " failed: an exception left the scope of its GlooComm");
       } catch (const CommError&) {}

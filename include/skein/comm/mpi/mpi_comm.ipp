@@ -30,7 +30,7 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
   if (!engine_) return;
   if (session_ && session_->owns() && comm::mpi_runs()) {
     // Others may wait for this rank for ever: MPI_Finalize would too.
-    if (std::uncaught_exceptions() > uncaught_ && !Interrupted::any()) {
+    if (detail::fault_leaves(uncaught_)) {
       if (skein::detail::leave_to_run(&comm::abort_all)) {
         [[maybe_unused]] auto* const until_the_end = engine_.release();
         return;

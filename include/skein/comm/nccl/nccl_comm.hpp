@@ -101,7 +101,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     return *this;
   }
   ~NcclComm() {
-    if (engine_ && std::uncaught_exceptions() > uncaught_ && !Interrupted::any() && !engine_->failed())
+    if (engine_ && detail::fault_leaves(uncaught_) && !engine_->failed())
       fail("rank " + std::to_string(rank()) + " failed: an exception left the scope of its NcclComm");
     engine_.reset();
   }
