@@ -64,7 +64,7 @@ DOORS = [
     (r"xtensor/|xtl/", ["xtensor.hpp"]),
 ]
 SYSTEM = re.compile(r"[a-z_0-9]+$|c?(assert|ctype|errno|float|inttypes|limits|math|stddef|stdint|stdio|stdlib|string|time)\.h$|"
-                    r"(sched|unistd|fcntl|pthread|signal|dirent|dlfcn|poll|netdb|ifaddrs|immintrin|arm_neon)\.h$|(sys|linux|netinet|arpa)/\w+\.h$")
+                    r"(sched|unistd|fcntl|pthread|signal|dirent|dlfcn|poll|netdb|ifaddrs|immintrin|arm_neon)\.h$|(sys|linux|net|netinet|arpa)/\w+\.h$")
 REFUSED = {
     "format": "gcc 12 has none: use fmt",
     "mdspan": "gcc 12 has none",

@@ -64,6 +64,12 @@ SKEIN_INLINE std::string ranks_text(int size, OfRank<bool> wanted) {
   return ranks_text(ranks);
 }
 
+SKEIN_INLINE std::string some_ranks_text(int size, OfRank<bool> wanted) {
+  for (int r = 0; r < size; ++r)
+    if (wanted(r)) return ranks_text(size, wanted);
+  return "";
+}
+
 SKEIN_INLINE std::string mismatch_text(unsigned long long call, int size, OfRank<Signature> of) {
   std::vector<std::pair<int, Signature>> calls;
   for (int r = 0; r < size; ++r) calls.emplace_back(r, of(r));

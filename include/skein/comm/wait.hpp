@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <sched.h>
+#include <span>
 #include <string>
 #include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
 #if defined(__linux__)
@@ -101,6 +103,12 @@ class Deadline {
   bool running_ = false;
   double since_ = 0;
 };
+
+/// The cores that this process may run on.
+cpu_set_t own_cores();
+/// How often a rank looks before it sleeps, from own_cores() of each rank of its node: not at all where the ranks outnumber their
+/// cores, all together (mpirun may bind each rank to a core of its own).
+int spins_of(std::span<const cpu_set_t> cores);
 
 /// "0.5 s".
 std::string seconds_text(double s);

@@ -55,6 +55,21 @@ TEST_CASE("an exchange answers when all have come, each rank once, all with one 
   CHECK_THROWS_AS((coordinator_state.take(0, exchange(1), 0), coordinator_state.take(0, exchange(1), 0)), sk::CommError);
 }
 
+TEST_CASE("who leaves a group is told to its others, and awaited there by nobody") {
+  control::CoordinatorState coordinator_state(3);
+  coordinator_state.take(0, open(7, {2, 0}), 0);
+  coordinator_state.take(2, {control::Kind::Left, 7, 0, 0, ""}, 0);
+  const auto out = coordinator_state.output();
+  REQUIRE(out.size() == 1);
+  CHECK(out[0].first == 0);
+  CHECK((out[0].second.kind == control::Kind::Left && out[0].second.group == 7 && out[0].second.number == 0));
+  for (int r = 0; r < 3; ++r) coordinator_state.take(r, exchange(0), 1);  // it is in the group of all still
+  CHECK_FALSE(coordinator_state.failed());
+  coordinator_state.take(0, exchange(0, 7), 2);
+  CHECK_THAT(coordinator_state.verdict(), Equals("barrier (call 0): rank 0 returned and will not arrive"));
+  CHECK_THROWS_AS(control::CoordinatorState(2).take(0, {control::Kind::Left, 7, 0, 0, ""}, 0), sk::CommError);
+}
+
 TEST_CASE("who does not come is named when the shortest deadline passes, to all, and nothing follows") {
   control::CoordinatorState coordinator_state(4);
   coordinator_state.take(0, exchange(5, 0, 10), 0);

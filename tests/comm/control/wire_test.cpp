@@ -52,7 +52,7 @@ TEST_CASE("what is no frame is refused before anything is kept of it") {
   CHECK(thrown(good).empty());
   CHECK_THAT(thrown("GET / HTTP/1.1\r\nHost: somewhere.example\r\n\r\n"),
              Contains("speaks something else than skein's coordinator"));
-  CHECK_THAT(thrown(with(8, 9)), Contains("coordinator has version 9, this one 2"));
+  CHECK_THAT(thrown(with(8, 9)), Contains("coordinator has version 9, this one 3"));
   CHECK_THAT(thrown(with(10, 0)), Contains("unknown kind, 0"));
   CHECK_THAT(thrown(with(10, 99)), Contains("unknown kind, 99"));
   CHECK_THAT(thrown(with(13, 2)), Contains("announces a frame of 519 bytes, more than 256"));  // of a stranger

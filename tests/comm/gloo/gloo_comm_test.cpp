@@ -9,6 +9,7 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,16 @@ sk::CommOptions options(bool shared_memory, double deadline = 20) {
   o.deadline = deadline;
   return o;
 }
+/// What n ranks that meet in a file say.
+std::vector<std::string> of_ranks(int n, const sk::CommOptions& o, const std::function<std::string(sk::GlooComm&)>& say) {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  return support::run_processes(n, [&](int rank) {
+    sk::GlooComm world = sk::GlooComm::from_file(file, rank, n, o);
+    return say(world);
+  });
+}
+double seconds() { return sk::comm::control::now(); }
 std::string sum_of(sk::GlooComm& world) { return std::to_string(world.all_reduce(world.rank() + 1)); }
 }  // namespace
 
@@ -75,4 +86,186 @@ TEST_CASE("a rank that is killed inside a collective is named by the others, lon
   for (int r = 0; r < 3; ++r)
     if (r != killed)
       CHECK_THAT(said[static_cast<std::size_t>(r)], Contains("rank " + std::to_string(killed)) && Contains("killed"));
+}
+
+TEST_CASE("a short message to a rank that receives later holds up no other") {
+  const bool shared = GENERATE(true, false);
+  const std::vector<std::string> said = of_ranks(3, options(shared, 5), [](sk::GlooComm& world) {
+    int x = world.rank() == 0 ? 7 : 0;
+    if (world.rank() == 0) world.send(std::span(&x, 1), 1, 1), world.send(std::span(&x, 1), 2, 1), world.barrier();
+    if (world.rank() == 1) world.barrier(), world.recv(std::span(&x, 1), 0, 1);
+    if (world.rank() == 2) world.recv(std::span(&x, 1), 0, 1), world.barrier();
+    return std::to_string(x);
+  });
+  CHECK(said == std::vector<std::string>{"7", "7", "7"});
+}
+
+TEST_CASE("long messages that nobody has asked for stay with their sender") {
+  const bool shared = GENERATE(true, false);
+  const std::vector<std::string> said = of_ranks(2, options(shared), [](sk::GlooComm& world) {
+    std::vector<char> first(4 << 20, 'a'), second(4 << 20, 'b'), third(1, 'c');
+    if (world.rank() == 0) world.send(third, 1, 0);
+    if (world.rank() == 1) {
+      world.recv(third, 0, 0);
+      world.barrier();  // nothing is asked for before
+      world.recv(third, 0, 3);
+      world.recv(second, 0, 2);
+      world.recv(first, 0, 1);
+      return std::string{first.back(), second.back(), third.back()};
+    }
+    auto a = world.isend(first, 1, 1);
+    auto b = world.isend(second, 1, 2);
+    auto c = world.isend(third, 1, 3);
+    const bool left = b.wait_for(std::chrono::milliseconds(300));
+    world.barrier();
+    a.wait();
+    b.wait();
+    c.wait();
+    return std::string(left ? "left" : "stayed");
+  });
+  CHECK(said == std::vector<std::string>{"stayed", "abc"});
+}
+
+TEST_CASE("a rank that returns while others call is named, and does not wait for them") {
+  const bool shared = GENERATE(true, false);
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const std::vector<std::string> said = support::run_processes(3, [&](int rank) -> std::string {
+    double begun = 0;
+    {
+      sk::GlooComm world = sk::GlooComm::from_file(file, rank, 3, options(shared, 20));
+      world.barrier();
+      begun = seconds();
+      std::vector<float> data(1000);
+      if (rank != 1) world.all_reduce(data);
+    }
+    return seconds() - begun < 5 ? "left at once" : "waited";
+  });
+  const std::string text = "all_reduce(Sum) of 1000 float (call 1): rank 1 returned and will not arrive";
+  CHECK(said == std::vector<std::string>{text, "left at once", text});
+}
+
+TEST_CASE("what a rank has sent before it returned comes, and what it has not is said to be missing") {
+  const bool shared = GENERATE(true, false);
+  const std::vector<std::string> said = of_ranks(2, options(shared, 20), [](sk::GlooComm& world) -> std::string {
+    int x = 5, y = 0;
+    if (world.rank() == 1) return world.send(std::span(&x, 1), 0, 1), "sent";
+    while (!world.engine().has_left(1)) ::usleep(1000);
+    world.recv(std::span(&y, 1), 1, 1);
+    try {
+      world.recv(std::span(&x, 1), 1, 2);
+    } catch (const sk::CommError& e) { return std::to_string(y) + ": " + e.what(); }
+    return "";
+  });
+  CHECK(said == std::vector<std::string>{"5: recv from rank 1 (tag 2) on rank 0: rank 1 returned and will not arrive", "sent"});
+}
+
+TEST_CASE("communicators may end in another order on each rank") {
+  const bool shared = GENERATE(true, false);
+  const std::vector<std::string> said = of_ranks(2, options(shared, 20), [](sk::GlooComm& world) {
+    auto a = std::make_unique<sk::GlooComm>(world.split(0)), b = std::make_unique<sk::GlooComm>(world.split(0));
+    const double begun = seconds();
+    if (world.rank() == 0) a.reset(), b.reset();
+    else b.reset(), a.reset();
+    return sum_of(world) + (seconds() - begun < 5 ? " at once" : " late");
+  });
+  CHECK(said == std::vector<std::string>{"3 at once", "3 at once"});
+}
+
+TEST_CASE("calls of values that fit no slot are compared with the others' calls") {
+  struct Large {
+    int values[1200] = {};
+  };
+  for (const std::string& text : of_ranks(2, options(true, 20), [](sk::GlooComm& world) -> std::string {
+         if (world.rank() == 0) (void)world.all_gather(Large{});
+         else world.barrier();
+         return "nothing";
+       }))
+    CHECK_THAT(text, Contains("differs between ranks: rank 0: all_gather of 1 objects of 4800 bytes; rank 1: barrier"));
+}
+
+TEST_CASE("an interrupt that leaves the scope of a GlooComm is no failure of its rank") {
+  const bool shared = GENERATE(true, false);
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  int left[2];
+  REQUIRE(::pipe(left) == 0);
+  const std::vector<std::string> said = support::run_processes(2, [&](int rank) -> std::string {
+    const auto run = [&] {
+      sk::GlooComm world = sk::GlooComm::from_file(file, rank, 2, options(shared, 20));
+      int x = 5;
+      if (rank == 0) world.send(std::span(&x, 1), 1, 1);
+      char one = 0;
+      if (rank == 1) (void)!::read(left[0], &one, 1), world.recv(std::span(&x, 1), 0, 1);
+      throw sk::Interrupted(SIGINT, "fit: SIGINT");
+    };
+    if (rank == 0) {
+      ::close(left[0]);
+      // By a thread, when the world's end is under way: it waits for the others' end where it holds the coordinator.
+      std::thread end([&] {
+        while (!sk::Interrupted::any()) ::usleep(1000);
+        ::usleep(50000);
+        (void)!::write(left[1], "x", 1);
+      });
+      std::string text;
+      try {
+        run();
+      } catch (const sk::Interrupted& e) { text = e.what(); }
+      end.join();
+      return text;
+    }
+    run();
+    return "";
+  });
+  ::close(left[0]), ::close(left[1]);
+  CHECK(said == std::vector<std::string>{"fit: SIGINT", "fit: SIGINT"});
+}
+
+TEST_CASE("a rank that dies before its connections are made is named at once") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const std::vector<std::string> said = support::run_processes(3, [&](int rank) -> std::string {
+    sk::MeetOptions meet;
+    meet.deadline = 25;
+    sk::ControlComm control = sk::ControlComm::from_file(file, rank, 3, meet);
+    const auto device = sk::comm::gloo_device(control, true);
+    if (rank != 2) {
+      const sk::comm::GlooMesh mesh(control, device);
+      return "connected";
+    }
+    const auto context = device->createContext(2, 3);  // where it listens is told, and it connects with nobody
+    std::string own;
+    for (int r = 0; r < 2; ++r) {
+      const std::vector<char> at = context->createPair(r)->address().bytes();
+      sk::comm::control::append_part(own, std::string_view(at.data(), at.size()));
+    }
+    (void)control.all_gather(own);
+    ::raise(SIGKILL);
+    return "";
+  });
+  for (int r = 0; r < 2; ++r) CHECK_THAT(said[static_cast<std::size_t>(r)], Contains("rank 2 is gone"));
+}
+
+TEST_CASE("ranks are reached at their address in the network over which they met") {
+  const auto host = [](std::vector<std::string> hosts, int rank) { return sk::comm::gloo_host(hosts, rank); };
+  CHECK(host({"10.0.0.1", "10.0.0.2"}, 1) == "10.0.0.2");
+  CHECK(host({"fd00::1", "fd00::2"}, 0) == "fd00::1");
+  CHECK(host({"10.0.0.1", "127.0.0.1", "10.0.0.2"}, 1) == "10.0.0.1");  // on rank 0's machine
+  CHECK(host({"127.0.0.1", "127.0.0.1"}, 1) == "127.0.0.1");
+  CHECK(host({"", ""}, 0) == "127.0.0.1");
+  const std::string loopback = GENERATE("127.0.0.1", "::1");
+  int port = 0;
+  try {
+    sk::comm::control::Listener listener({loopback, 0});
+    port = listener.port();
+  } catch (const sk::CommError&) { return; }  // a machine without IPv6
+  const std::string address = sk::comm::control::Address{loopback, port}.text();
+  const std::vector<std::string> said = support::run_processes(2, [&](int rank) {
+    sk::ControlComm control = sk::ControlComm::from_address(address, rank, 2);
+    const std::string own = control.engine().client().host();
+    const sk::comm::GlooMesh mesh(control, sk::comm::gloo_device(control, false));
+    control.barrier();
+    return own;
+  });
+  CHECK(said == std::vector<std::string>{loopback, loopback});
 }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -39,6 +40,9 @@ class Client {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
+  /// This machine's address in the network over which the ranks met: of the connection to the coordinator, on rank 0 of those
+  /// that came; "" where there is none.
+  std::string host() const { return server_ ? server_->host() : own_host(connection_); }
   double deadline() const { return deadline_.load(); }
   void set_deadline(double seconds) { deadline_.store(seconds); }
 
@@ -47,6 +51,16 @@ class Client {
   std::string exchange(std::uint32_t group, std::uint64_t number, std::string payload);
   /// The members of a new group; before its first exchange.
   void open(std::uint32_t group, const std::vector<int>& members);
+  /// This rank makes no call of the group any more: the others are told.
+  void leave(std::uint32_t group) { send({Kind::Left, group, 0, 0, {}}); }
+  /// Some member of some group has said so.
+  bool any_left() const { return any_left_.load(std::memory_order_acquire); }
+  /// The member at this place of the group has said so.
+  bool has_left(std::uint32_t group, int place);
+  /// How many members of the group have.
+  std::size_t left(std::uint32_t group);
+  /// Waits until so many members of the group have, or all have failed, at most so long.
+  void wait_left(std::uint32_t group, std::size_t members, std::chrono::nanoseconds limit);
   /// A call on the device has taken too long: the coordinator finds out who is missing, and tells all.
   void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what);
   /// Ends all ranks with a message.
@@ -80,7 +94,8 @@ class Client {
   std::pair<std::uint32_t, std::uint64_t> waited_{};
   std::optional<std::string> answer_;
   std::string waits_in_, message_;
-  std::atomic<bool> failed_{false}, stopping_{false};
+  std::atomic<bool> failed_{false}, stopping_{false}, any_left_{false};
+  std::map<std::uint32_t, std::set<int>> left_;  // places, by group
   std::vector<Watched*> watched_;
   std::thread thread_;
 };

@@ -52,6 +52,22 @@ SKEIN_INLINE void Client::open(std::uint32_t group, const std::vector<int>& memb
   send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
 }
 
+SKEIN_INLINE bool Client::has_left(std::uint32_t group, int place) {
+  const std::lock_guard lock(mutex_);
+  const auto at = left_.find(group);
+  return at != left_.end() && at->second.count(place) > 0;
+}
+
+SKEIN_INLINE std::size_t Client::left(std::uint32_t group) {
+  const std::lock_guard lock(mutex_);
+  return left_[group].size();
+}
+
+SKEIN_INLINE void Client::wait_left(std::uint32_t group, std::size_t members, std::chrono::nanoseconds limit) {
+  std::unique_lock lock(mutex_);
+  (void)arrived_.wait_for(lock, limit, [&] { return failed_ || left_[group].size() >= members; });
+}
+
 SKEIN_INLINE void Client::report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what) {
   send({Kind::Overdue, group, call, std::min(1e8, limit), what});
 }
@@ -151,8 +167,13 @@ SKEIN_INLINE void Client::take(Frame& f) {
     }
     return send({Kind::State, f.group, started, 0, waits});
   }
-  if (f.kind != Kind::Gathered) return;
+  if (f.kind != Kind::Gathered && f.kind != Kind::Left) return;
   const std::lock_guard lock(mutex_);
+  if (f.kind == Kind::Left) {
+    left_[f.group].insert(static_cast<int>(f.number));
+    any_left_.store(true, std::memory_order_release);
+    return arrived_.notify_all();
+  }
   if (waited_ != std::pair{f.group, f.number}) return;
   answer_ = std::move(f.payload);
   arrived_.notify_all();

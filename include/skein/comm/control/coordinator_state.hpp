@@ -60,6 +60,7 @@ class CoordinatorState {
   };
   struct Group {
     std::vector<int> members;
+    std::vector<bool> left;  // by place: will not come to an exchange of this group any more
     std::map<std::uint64_t, Exchange> exchanges;
     Inquiry inquiry;
   };
@@ -82,6 +83,7 @@ class CoordinatorState {
 
   void open(int rank, const Frame& f);
   void leave(int rank);
+  void leave(std::uint32_t id, Group& g, std::size_t place);
 
   void inquire(int rank, const Frame& f, double now);
   void answer(int rank, const Frame& f, double);

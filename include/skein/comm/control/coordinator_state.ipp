@@ -21,6 +21,7 @@ SKEIN_INLINE std::string describe_exchange(std::string_view payload) {
 SKEIN_INLINE CoordinatorState::CoordinatorState(int size) : size_(size), left_(static_cast<std::size_t>(size)) {
   Group all;
   for (int r = 0; r < size; ++r) all.members.push_back(r);
+  all.left.resize(all.members.size());
   groups_.emplace(0u, std::move(all));
 }
 
@@ -37,6 +38,8 @@ SKEIN_INLINE void CoordinatorState::take(int rank, Frame f, double now) {
       return answer(rank, f, now);
     case Kind::Fail:
       return fail(f.payload);
+    case Kind::Left:
+      return leave(f.group, group(f.group), place(group(f.group), rank));
     case Kind::Goodbye:
       return leave(rank);
     default:
@@ -108,7 +111,7 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
   }
   e.payloads[i] = std::move(f.payload);
   if (std::find(e.came.begin(), e.came.end(), false) != e.came.end()) {
-    const auto missing = [&](std::size_t j) { return !e.came[j] && left_[index(g.members[j])]; };
+    const auto missing = [&](std::size_t j) { return !e.came[j] && g.left[j]; };
     for (std::size_t j = 0; j < n; ++j)
       if (missing(j)) return fail(missing_text(f.number, e, named(g, missing)) + " returned and will not arrive");
     return;
@@ -151,20 +154,25 @@ SKEIN_INLINE void CoordinatorState::open(int rank, const Frame& f) {
   Group made;
   made.members = std::move(members);
   (void)place(made, rank);
+  for (const int m : made.members) made.left.push_back(left_[index(m)]);
   const auto [at, fresh] = groups_.try_emplace(f.group, std::move(made));
   if (!fresh) (void)place(at->second, rank);
 }
 
 SKEIN_INLINE void CoordinatorState::leave(int rank) {
   left_[index(rank)] = true;
-  for (auto& entry : groups_) {
-    const Group& g = entry.second;  // not a structured binding: clang 14 does not capture those
-    if (std::find(g.members.begin(), g.members.end(), rank) == g.members.end()) continue;
-    for (const auto& [number, e] : g.exchanges)
-      if (!e.came[place(g, rank)])
-        return fail(missing_text(number, e, named(g, [&](std::size_t i) { return g.members[i] == rank; })) +
-                    " returned and will not arrive");
-  }
+  for (auto& [id, g] : groups_)
+    if (std::find(g.members.begin(), g.members.end(), rank) != g.members.end()) leave(id, g, place(g, rank));
+}
+
+SKEIN_INLINE void CoordinatorState::leave(std::uint32_t id, Group& g, std::size_t place) {
+  if (g.left[place] || failed()) return;
+  g.left[place] = true;
+  for (std::size_t i = 0; i < g.members.size(); ++i)
+    if (i != place) send(g.members[i], {Kind::Left, id, place, 0, {}});
+  for (const auto& [number, e] : g.exchanges)
+    if (!e.came[place])
+      return fail(missing_text(number, e, named(g, [&](std::size_t i) { return i == place; })) + " returned and will not arrive");
 }
 
 SKEIN_INLINE void CoordinatorState::inquire(int rank, const Frame& f, double now) {

@@ -20,6 +20,8 @@ class Server {
   Server& operator=(const Server&) = delete;
   /// Waits until all ranks have left, at most `timer` seconds (set by finish), and sends what is still to be sent.
   ~Server();
+  /// This machine's address that a rank has connected to: the first that is no loopback; "" where none has come over a network.
+  const std::string& host() const { return host_; }
   void finish(double timer) { timer_ = timer; }
 
  private:
@@ -38,6 +40,7 @@ class Server {
 
   CoordinatorState coordinator_state_;
   std::vector<Peer> peers_;
+  std::string host_;
   Descriptor wake_, woken_;
   std::atomic<double> stop_at_{1e18};
   double timer_ = 5;

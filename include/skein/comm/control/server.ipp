@@ -7,6 +7,10 @@ namespace skein::inline SKEIN_ABI::comm::control {
 
 SKEIN_INLINE Server::Server(std::vector<Descriptor> ranks) : coordinator_state_(static_cast<int>(ranks.size())) {
   for (Descriptor& d : ranks) {
+    if (host_.empty() || is_loopback(host_)) {
+      const std::string host = own_host(d);
+      if (!host.empty()) host_ = host;
+    }
     peers_.emplace_back().fd = std::move(d);
     peers_.back().reader.trust();
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <ifaddrs.h>
+#include <net/if.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -91,6 +92,10 @@ class Listener {
 
 /// The other side's address, without its port; "" where the system does not say.
 std::string peer_host(const Descriptor& d);
+/// This side's address, without its port; "" where the socket is of no network.
+std::string own_host(const Descriptor& d);
+/// An address that only its own machine reaches.
+bool is_loopback(const std::string& host);
 /// The other side has not closed the connection.
 bool is_open(const Descriptor& d);
 

@@ -47,6 +47,8 @@ SKEIN_INLINE std::pair<Descriptor, Descriptor> connected_pair() {
   return {Descriptor(fd[0]), Descriptor(fd[1])};
 }
 
+SKEIN_INLINE bool is_loopback(const std::string& host) { return host.rfind("127.", 0) == 0 || host == "::1"; }
+
 namespace detail {
 inline std::string host_text(const sockaddr* a) {
   char text[INET6_ADDRSTRLEN] = "";
@@ -55,7 +57,6 @@ inline std::string host_text(const sockaddr* a) {
                                 : &reinterpret_cast<const sockaddr_in*>(a)->sin_addr;
   return ::inet_ntop(a->sa_family, bytes, text, sizeof text) ? text : "";
 }
-inline bool is_loopback(const std::string& host) { return host.rfind("127.", 0) == 0 || host == "::1"; }
 
 /// The addresses that a host has, those of IPv4 first; every interface's where it names none.
 inline std::vector<sockaddr_storage> addresses_to_bind(const Address& at) {
@@ -113,7 +114,7 @@ SKEIN_INLINE Listener::Listener(const Address& at) {
   port_ = ntohs(own.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&own)->sin6_port
                                           : reinterpret_cast<sockaddr_in*>(&own)->sin_port);
   interface_ = detail::host_text(reinterpret_cast<const sockaddr*>(&own));
-  loopback_ = detail::is_loopback(interface_);
+  loopback_ = is_loopback(interface_);
 }
 
 SKEIN_INLINE std::string peer_host(const Descriptor& d) {
@@ -122,6 +123,20 @@ SKEIN_INLINE std::string peer_host(const Descriptor& d) {
   if (::getpeername(d.get(), reinterpret_cast<sockaddr*>(&other), &length) != 0) return "";
   return other.ss_family == AF_INET || other.ss_family == AF_INET6 ? detail::host_text(reinterpret_cast<const sockaddr*>(&other))
                                                                    : "";
+}
+
+SKEIN_INLINE std::string own_host(const Descriptor& d) {
+  sockaddr_storage own{};
+  socklen_t length = sizeof own;
+  if (::getsockname(d.get(), reinterpret_cast<sockaddr*>(&own), &length) != 0) return "";
+  if (own.ss_family != AF_INET && own.ss_family != AF_INET6) return "";
+  std::string host = detail::host_text(reinterpret_cast<const sockaddr*>(&own));
+  if (host.rfind("::ffff:", 0) == 0 && host.find('.') != std::string::npos) return host.substr(7);  // IPv4 through IPv6's socket
+  char name[IF_NAMESIZE] = "";
+  const bool of_link = own.ss_family == AF_INET6 && reinterpret_cast<const sockaddr_in6&>(own).sin6_scope_id != 0;
+  if (of_link && ::if_indextoname(reinterpret_cast<const sockaddr_in6&>(own).sin6_scope_id, name))
+    host += std::string("%") + name;
+  return host;
 }
 
 SKEIN_INLINE bool is_open(const Descriptor& d) {

@@ -14,7 +14,8 @@
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
-/// A meeting is: Hello, Heard (the coordinator's number and proof), Proof (the rank's), and Welcome when all have come.
+/// Left is of a rank that will make no call of a group any more, and then, with its place in it, of the coordinator to the
+/// others. A meeting is: Hello, Heard (the coordinator's number and proof), Proof (the rank's), and Welcome when all have come.
 enum class Kind : std::uint16_t {
   Hello = 1,
   Heard,
@@ -27,6 +28,7 @@ enum class Kind : std::uint16_t {
   Query,
   State,
   Fail,
+  Left,
   Goodbye
 };
 
@@ -41,7 +43,7 @@ struct Frame {
 
 namespace detail {
 inline constexpr std::uint32_t magic = 0x31484b53;  // "SKH1"; another byte order reads otherwise
-inline constexpr std::uint16_t version = 2;
+inline constexpr std::uint16_t version = 3;
 struct Header {
   std::uint32_t magic, group;
   std::uint16_t version, kind;

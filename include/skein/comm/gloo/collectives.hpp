@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Collectives over gloo's connections, by a thread of their own, one after the other: first the ranks compare what they call,
-// then slices go to the ranks that reduce them, in the order of the ranks, and the results to those that want them. 2 (N - 1) / N
-// bytes in and out of a rank, as over a ring, and the bits of every other transport.
+// then slices go to the ranks that reduce them, in the order of the ranks, and the results to those that want them. An
+// all-reduce moves 2 (N - 1) / N times its bytes in and out of a rank, as over a ring, with the bits of every other transport;
+// the root of a broadcast sends all its bytes N - 1 times, and that of a reduce receives them as an all-reduce does.
 #pragma once
 #include <array>
 #include <condition_variable>
 #include <exception>
+#include <functional>
 #include <thread>
 
 #include "../work.hpp"
@@ -18,8 +20,9 @@ class GlooCollectives {
  public:
   static constexpr std::uint64_t ring = 64;  // calls in flight
 
-  /// `failed` is called by the thread, once, where a call cannot be carried out.
-  GlooCollectives(GlooMesh& mesh, GlooMesh::Failed failed)
+  /// By the thread, once, where a call cannot be carried out: the call, why, and the rank whose connection has ended, or -1.
+  using Failed = std::function<void(const std::string& call, const std::string& why, int ended)>;
+  GlooCollectives(GlooMesh& mesh, Failed failed)
       : mesh_(mesh), failed_(std::move(failed)), signatures_(static_cast<std::size_t>(mesh.size())), came_(signatures_.size()),
         pointers_(mesh.size()), thread_([this] { work(); }) {}
   GlooCollectives(const GlooCollectives&) = delete;
@@ -58,7 +61,7 @@ class GlooCollectives {
   /// After stop(): what the call under way lacks, within so many seconds.
   std::string missing_text(double limit) {
     const Signature& s = calls_[head_ % ring].signature;
-    const std::string within = " within " + seconds_text(limit), text = describe(s) + " (call " + std::to_string(head_) + "): ";
+    const std::string within = " within " + seconds_text(limit), text = call_text();
     const auto missing = [&](int r) { return r != mesh_.rank() && !came_[static_cast<std::size_t>(r)]; };
     const std::string ranks = ranks_text(mesh_.size(), missing);
     for (int r = 0; r < mesh_.size(); ++r)
@@ -83,12 +86,14 @@ class GlooCollectives {
         ++head_;
         changed_.notify_all();
       }
-    } catch (const CommError& e) {
-      if (!mesh_.aborted()) failed_(e.what(), true);
+    } catch (const ConnectionEnded& e) {
+      if (!mesh_.aborted()) failed_(call_text(), e.what(), e.peer());
     } catch (const std::exception& e) {
-      if (!mesh_.aborted()) failed_(e.what(), false);
+      if (!mesh_.aborted()) failed_(call_text(), e.what(), -1);
     }
   }
+  /// Of the call under way.
+  std::string call_text() const { return describe(calls_[head_ % ring].signature) + " (call " + std::to_string(head_) + "): "; }
 
   void run(const CollectiveCall& o, std::uint64_t call) {
     slot_ = call * 4;
@@ -185,7 +190,7 @@ class GlooCollectives {
   }
 
   GlooMesh& mesh_;
-  GlooMesh::Failed failed_;
+  Failed failed_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::array<CollectiveCall, ring> calls_;

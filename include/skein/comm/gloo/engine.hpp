@@ -14,19 +14,9 @@
 #include "../self/self_comm.hpp"
 #include "collectives.hpp"
 #include "messages.hpp"
+#include "node_meeting.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
-
-/// How the ranks of a coordinator agree on shared memory.
-class ControlNodeMeeting final : public NodeMeeting {
- public:
-  explicit ControlNodeMeeting(ControlComm& control) : control_(control) {}
-  void tell(char (&name)[64]) override { control_.broadcast(std::span(name)); }
-  bool all(bool good) override { return control_.all_reduce(good ? 1 : 0, Min{}) != 0; }
-
- private:
-  ControlComm& control_;
-};
 
 /// What GlooComm hands its calls to. Throws CommError where the communicator has failed, on every rank the same.
 class GlooEngine {
@@ -42,23 +32,29 @@ class GlooEngine {
     if (one_node && segment_.create(meeting, rank_, size_)) {
       memory_.emplace(segment_, rank_, size_);
       links_.emplace(segment_, rank_, size_);
+      spins_ = spins_of(control.all_gather(own_cores()));
       return;
     }
-    const GlooMesh::Failed failed = [this](const std::string& message, bool is_cause) { end_all(message, is_cause); };
     try {
-      mesh_.emplace(control, device ? std::move(device) : gloo_device(one_machine));
+      mesh_.emplace(control, device ? std::move(device) : gloo_device(control, one_machine));
     } catch (const CommError&) { throw; } catch (const std::exception& e) {
       control_.fail("rank " + std::to_string(rank_) + ": gloo does not connect the ranks: " + e.what());
       throw CommError(std::string("gloo does not connect the ranks: ") + e.what());
     }
-    collectives_.emplace(*mesh_, failed);
-    messages_.emplace(*mesh_, failed);
+    collectives_.emplace(*mesh_, [this](const std::string& call, const std::string& why, int ended) {
+      const bool left = ended >= 0 && turns_out_left(ended);
+      if (!client().failed()) client().fail(left ? call + "rank " + std::to_string(ended) + will_not_arrive : why);
+    });
+    messages_.emplace(*mesh_, [this](int ended, const std::string& why) {
+      if (turns_out_left(ended)) return true;
+      if (!client().failed()) client().fail(why);
+      return false;
+    });
   }
   GlooEngine(const GlooEngine&) = delete;
   GlooEngine& operator=(const GlooEngine&) = delete;
   ~GlooEngine() {
-    if (!failed_ && links_) deliver();
-    if (!failed_ && mesh_) leave_together();
+    if (!failed_ && size_ > 1) leave();
     stop();
   }
 
@@ -67,6 +63,8 @@ class GlooEngine {
   bool failed() const { return failed_; }
   CommOptions& options() { return options_; }
   GlooDevice device() const { return mesh_ ? mesh_->device() : nullptr; }
+  /// The rank has said that it makes no call any more.
+  bool has_left(int rank) { return client().has_left(control_.engine().group(), rank); }
   /// All-reduces in these pages copy nothing from here on. Collective, where shares_memory().
   void add(const std::shared_ptr<NodePages>& pages) { memory_->add(pages); }
 
@@ -81,14 +79,16 @@ class GlooEngine {
       if (collectives_->full()) wait_until([&] { return !collectives_->full(); }, collectives_->complete() + 1, nullptr);
       return {collectives_->push(o), -1, -1};
     }
-    if (o.signature.element > 4096) return over_the_coordinator(o);
+    const bool fits = SharedTransport::fits(o.signature);
+    if (!fits) wait_until([&] { return head_ == tail_; }, 0, nullptr);
     if (tail_ - head_ == calls_.size()) wait_until([&] { return tail_ - head_ < calls_.size(); }, 0, nullptr);
     CollectiveCall& call = calls_[tail_ % calls_.size()];
     call = o;
-    call.signature.shared_at = memory_->shared_at(o);
+    call.signature.shared_at = fits ? memory_->shared_at(o) : 0;
     if (tail_++ == head_) memory_->begin(call, head_);
-    const Ticket t{tail_, -1, -1};
+    Ticket t{tail_, -1, -1};
     progress();
+    if (!fits) wait(t), guarded([&] { control_.engine().run(o); });  // the calls have been compared
     return t;
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
@@ -134,13 +134,6 @@ class GlooEngine {
         0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
     return {};
   }
-  /// What fits no slot. In the order of the calls, as all are.
-  Ticket over_the_coordinator(const CollectiveCall& o) {
-    wait_until([&] { return head_ == tail_; }, 0, nullptr);
-    guarded([&] { control_.engine().run(o); });
-    return {};
-  }
-
   Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
     look_for_failure();
     if (size_ == 1) return sends ? self_.start_send(data, bytes, peer, tag) : self_.start_recv(data, bytes, peer, tag);
@@ -176,12 +169,14 @@ class GlooEngine {
     Deadline timer(options_.deadline);
     for (int turn = 0; !is_done(); ++turn) {
       look_for_failure();
+      const bool any_left = client().any_left();  // before what they have left behind is looked at
       bool moved = false;
       guarded([&] { moved = step(); });
       if (moved) {
         turn = 0;
         continue;
       }
+      if (any_left) look_for_departures(message);
       if (sleep(timer, turn, number, message)) continue;
       timer.start();
       if (timer.over()) overdue(message);
@@ -197,13 +192,27 @@ class GlooEngine {
     else std::this_thread::sleep_for(std::chrono::microseconds(turn < 2000 ? 20 : 200));
     return turn < 200 && !mesh_;
   }
+  std::string describe_message(const Ticket& t) {
+    const std::string what = size_ == 1 ? "a message" : links_ ? links_->describe(t) : messages_->describe(t);
+    return what + " on rank " + std::to_string(rank_) + ": ";
+  }
+  /// What is waited for, and nothing has moved, may be of ranks that have left. (Over connections a collective's thread sees it.)
+  void look_for_departures(const Ticket* message) {
+    if (size_ == 1) return;
+    if (message) {
+      const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
+      std::string left = mesh_ ? messages_->left_behind(*message) : some_ranks_text(size_, could);
+      if (links_ && !some_ranks_text(size_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
+      if (!left.empty()) fail(describe_message(*message) + left + will_not_arrive);
+    } else if (memory_ && head_ != tail_) {
+      const Signature& call = calls_[head_ % calls_.size()].signature;
+      const std::string left = some_ranks_text(size_, [&](int r) { return memory_->lacks(r) && has_left(r); });
+      if (!left.empty())
+        fail(not_called_text(call, left) + describe(call) + " (call " + std::to_string(head_) + "): " + left + will_not_arrive);
+    }
+  }
   void overdue(const Ticket* message) {
-    const std::string within = " within " + seconds_text(options_.deadline);
-    if (message)
-      fail((size_ == 1 ? "a message"
-            : links_   ? links_->describe(*message)
-                       : messages_->describe(*message)) +
-           " on rank " + std::to_string(rank_) + ": no counterpart" + within);
+    if (message) fail(describe_message(*message) + "no counterpart within " + seconds_text(options_.deadline));
     if (mesh_) {
       mesh_->abort();
       collectives_->stop();
@@ -218,9 +227,9 @@ class GlooEngine {
       message_ = segment_.message();
       control_.fail(message_);
       end();
-    } else if (!failed_ && control_.engine().client().failed()) {
+    } else if (!failed_ && client().failed()) {
       try {
-        control_.engine().client().check();
+        client().check();
       } catch (const CommError& e) {
         if (memory_) segment_.fail(e.what());
         message_ = memory_ ? segment_.message() : std::string(e.what());
@@ -229,11 +238,11 @@ class GlooEngine {
     }
     if (failed_) throw CommError(message_);
   }
-  /// By a thread. Why a connection has ended the coordinator knows better, if it does within a second.
-  void end_all(const std::string& why, bool is_cause) {
-    control::Client& client = control_.engine().client();
-    for (int i = 0; i < 100 && !is_cause && !client.failed(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    if (!client.failed()) client.fail(why);
+  /// By a thread. The connection to a rank has ended: because it has left? If the coordinator says nothing within a second, no.
+  bool turns_out_left(int rank) {
+    for (int i = 0; i < 100 && !client().failed() && !mesh_->aborted() && !has_left(rank); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return has_left(rank);
   }
   void end() {
     failed_ = true;
@@ -246,25 +255,33 @@ class GlooEngine {
     collectives_->stop();
     messages_->stop();
   }
+  control::Client& client() { return control_.engine().client(); }
+  /// This rank makes no further call. Whoever closes a connection first may take from it what another has not read: it waits a
+  /// moment, for all to leave.
+  void leave() noexcept {
+    try {
+      const std::uint32_t group = control_.engine().group();
+      if (mesh_)
+        messages_->deliver_all(std::chrono::milliseconds(static_cast<long long>(1e3 * std::min(1e6, options_.deadline))));
+      else deliver();
+      client().leave(group);
+      if (mesh_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
+    } catch (const std::exception&) {}
+  }
+  int others_left() { return static_cast<int>(client().left(control_.engine().group())); }
   void deliver() {
     Deadline timer(options_.deadline);
     timer.start();
-    while (links_->waiting() > 0 && !timer.over() && !segment_.failed() && !control_.engine().client().failed())
+    while (links_->waiting() > 0 && !timer.over() && !client().failed() && others_left() < size_ - 1)
       if (!links_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
-  /// Whoever closes a connection first may take from it what another has not read.
-  void leave_together() noexcept {
-    try {
-      messages_->deliver_all(std::chrono::seconds(1));
-      control_.barrier();
-    } catch (const std::exception&) {}
-  }
 
+  static constexpr const char* will_not_arrive = " returned and will not arrive";
   ControlComm& control_;
   CommOptions options_;
   int rank_, size_;
   bool one_machine_;
-  int spins_ = std::thread::hardware_concurrency() >= static_cast<unsigned>(size_) ? 3000 : 0;
+  int spins_ = 0;
   SelfEngine self_;  // of one rank
   // On one machine:
   Segment segment_;

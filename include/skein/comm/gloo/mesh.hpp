@@ -9,13 +9,17 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
-#include <functional>
+#include <exception>
+#include <future>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "../control/control_comm.hpp"
@@ -47,13 +51,24 @@ class WithoutPipeSignal {
   bool was_pending_ = false;
 };
 
-/// The network interface of a process, which its communicators share: GLOO_SOCKET_IFNAME names it, else it is the first that
-/// other machines may reach, or the loopback where all ranks are on one.
-inline std::shared_ptr<gloo::transport::Device> gloo_device(bool one_machine) {
+/// Where the others reach rank `rank`: at its address in the network over which the ranks met. Who met rank 0 over the loopback
+/// is on its machine, and has its address.
+inline std::string gloo_host(const std::vector<std::string>& hosts, int rank) {
+  const auto of = [&](int r) { return hosts[static_cast<std::size_t>(r)]; };
+  const auto is_local = [](const std::string& host) { return host.empty() || control::is_loopback(host); };
+  const std::string host = is_local(of(rank)) ? of(0) : of(rank);
+  return host.empty() ? "127.0.0.1" : host;
+}
+
+/// The network interface of a process, which its communicators share: GLOO_SOCKET_IFNAME names it, else it is that of gloo_host,
+/// or the loopback where all ranks are on one machine. Collective.
+inline std::shared_ptr<gloo::transport::Device> gloo_device(ControlComm& control, bool one_machine) {
   const WithoutPipeSignal for_its_thread;
   gloo::transport::tcp::attr wanted;
+  const std::string host =
+      one_machine ? "127.0.0.1" : gloo_host(control.all_gather(control.engine().client().host()), control.rank());
   if (const char* name = std::getenv("GLOO_SOCKET_IFNAME")) wanted.iface = name;
-  else wanted.hostname = one_machine ? "127.0.0.1" : control::own_hosts().front();
+  else wanted.hostname = host;
   try {
     return gloo::transport::tcp::CreateDevice(wanted);
   } catch (const std::exception& e) {
@@ -61,6 +76,16 @@ inline std::shared_ptr<gloo::transport::Device> gloo_device(bool one_machine) {
                     "): set GLOO_SOCKET_IFNAME to one of `ip address`");
   }
 }
+
+/// The connection to a rank has ended.
+class ConnectionEnded : public CommError {
+ public:
+  ConnectionEnded(int peer, const std::string& why) : CommError(why), peer_(peer) {}
+  int peer() const { return peer_; }
+
+ private:
+  int peer_;
+};
 
 /// Connections of a rank to all others. Used by several threads.
 class GlooMesh {
@@ -72,17 +97,11 @@ class GlooMesh {
     std::size_t bytes = 0;
   };
   using Buffer = gloo::transport::UnboundBuffer;
-  /// What a thread that works on the connections does when it cannot go on: the message, and whether it is the cause; else it is
-  /// that a connection has ended.
-  using Failed = std::function<void(const std::string&, bool is_cause)>;
-
   /// Collective over the control's ranks, over which they tell each other where they listen; blocking.
   GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device)
       : device_(std::move(device)), context_(device_->createContext(control.rank(), control.size())) {
-    const WithoutPipeSignal while_connecting;
-    const auto limit = static_cast<long long>(1000 * std::min(1e6, control.deadline()));
-    context_->setTimeout(std::chrono::milliseconds(std::max(1000LL, limit)));
-    std::string own;  // where each of the others finds this rank
+    context_->setTimeout(std::chrono::hours(24));  // connect() has a limit of its own
+    std::string own;                               // where each of the others finds this rank
     for (int r = 0; r < control.size(); ++r) {
       if (r == control.rank()) continue;
       const std::vector<char> at = context_->createPair(r)->address().bytes();
@@ -93,8 +112,9 @@ class GlooMesh {
       if (r == control.rank()) continue;
       std::string_view rest = all[static_cast<std::size_t>(r)], at;
       for (int i = 0; i <= control.rank() - (control.rank() > r ? 1 : 0); ++i) at = control::take_part(rest);
-      context_->getPair(r)->connect({at.begin(), at.end()});
+      addresses_.emplace_back(r, std::vector<char>(at.begin(), at.end()));
     }
+    connect(control);
   }
   GlooMesh(const GlooMesh&) = delete;
   GlooMesh& operator=(const GlooMesh&) = delete;
@@ -110,30 +130,28 @@ class GlooMesh {
   void wait_sent(Buffer& b) {
     wait(b, [&] { return b.waitSend(forever()); });
   }
-  /// Returns who sent.
-  int wait_received(Buffer& b) {
-    int from = -1;
-    wait(b, [&] { return b.waitRecv(&from, forever()); });
-    return from;
+  void wait_received(Buffer& b) {
+    wait(b, [&] { return b.waitRecv(nullptr, forever()); });
   }
   /// Sends and receives all of these; `slot` is of no other that is under way. Blocking. `came(rank)` says whose has come.
+  /// Throws ConnectionEnded, or CommError after abort().
   template <class Came> void exchange(std::uint64_t slot, std::span<const Part> in, std::span<const Part> out, Came&& came) {
     std::vector<std::unique_ptr<Buffer>> received, sent;
     for (const Part& p : in) {
       received.push_back(buffer(p.data, p.bytes));
-      if (p.bytes) received.back()->recv(p.peer, slot);
+      if (p.bytes) with(p.peer, [&] { received.back()->recv(p.peer, slot); });
     }
     for (const Part& p : out) {
       sent.push_back(buffer(p.data, p.bytes));
-      if (p.bytes) sent.back()->send(p.peer, slot);
+      if (p.bytes) with(p.peer, [&] { sent.back()->send(p.peer, slot); });
     }
     try {
       for (std::size_t i = 0; i < in.size(); ++i) {
-        if (in[i].bytes) wait_received(*received[i]);
+        if (in[i].bytes) with(in[i].peer, [&] { wait_received(*received[i]); });
         came(in[i].peer);
       }
       for (std::size_t i = 0; i < out.size(); ++i)
-        if (out[i].bytes) wait_sent(*sent[i]);
+        if (out[i].bytes) with(out[i].peer, [&] { wait_sent(*sent[i]); });
     } catch (...) {
       for (std::size_t i = 0; aborted() && i < in.size(); ++i)  // those behind the one that has not come may have
         if (in[i].bytes && has_come(*received[i])) came(in[i].peer);
@@ -153,7 +171,45 @@ class GlooMesh {
   }
 
  private:
+  /// gloo's connect waits for the other rank and sees nothing else: a thread does that, and this one sees the verdict, and the
+  /// deadline, and closes what is not connected yet.
+  void connect(ControlComm& control) {
+    control::Client& client = control.engine().client();
+    std::exception_ptr wrong;
+    std::atomic<int> with{0};
+    std::promise<void> promise;
+    const std::future<void> done = promise.get_future();
+    std::thread thread([&] {
+      try {
+        for (const auto& [r, at] : addresses_) with = r, context_->getPair(r)->connect(at);
+      } catch (...) { wrong = std::current_exception(); }
+      promise.set_value();
+    });
+    const double end = control::now() + std::min(1e8, control.deadline());
+    bool connected = false;
+    while (!connected && !client.failed() && control::now() < end)
+      connected = done.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready;
+    for (std::size_t i = 0; !connected && i < addresses_.size(); ++i) context_->getPair(addresses_[i].first)->close();
+    thread.join();
+    // Why a connection does not come about the coordinator knows better, if it does within a second.
+    for (int i = 0; i < 100 && connected && wrong && !client.failed(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    client.check();
+    if (connected && wrong) std::rethrow_exception(wrong);
+    if (connected) return;
+    client.fail("gloo does not connect rank " + std::to_string(control.rank()) + " with rank " + std::to_string(with) +
+                " within " + seconds_text(control.deadline()) +
+                ": is the network between them open, and the one that GLOO_SOCKET_IFNAME names?");
+    client.check();
+  }
   static std::chrono::milliseconds forever() { return std::chrono::hours(24 * 365); }
+  template <class F> static void with(int peer, F&& f) {
+    try {
+      f();
+    } catch (const CommError&) { throw; } catch (const std::exception& e) {
+      throw ConnectionEnded(peer, e.what());
+    }
+  }
   static bool has_come(Buffer& b) {
     try {
       return b.waitRecv(nullptr, std::chrono::milliseconds(1));
@@ -182,6 +238,7 @@ class GlooMesh {
 
   std::shared_ptr<gloo::transport::Device> device_;
   std::shared_ptr<gloo::transport::Context> context_;
+  std::vector<std::pair<int, std::vector<char>>> addresses_;  // of the others
   std::mutex mutex_;
   std::vector<Buffer*> waiting_;
   bool aborted_ = false;

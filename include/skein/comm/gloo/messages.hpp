@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two ranks over gloo's connections. One thread receives, whether anybody has asked or not: a header from
-// whoever comes first, then its bytes, straight to the receive that is waiting for them, or to memory that is kept until one is.
-// Another sends, in the order of the calls. Both begin with the first message.
+// Messages between two ranks over gloo's connections. gloo sends nothing before its receiver is there, so each other rank has
+// threads of its own here, and nobody waits behind one that has not come. One receives from the start: a header, then the bytes,
+// straight to the receive that waits for them, or, while there is room, to memory that is kept until one does. The other sends,
+// in the order of the calls; it begins with the first message.
 #pragma once
+#include <algorithm>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
@@ -10,6 +12,7 @@
 #include <thread>
 
 #include "../request.hpp"
+#include "../transfer.hpp"
 #include "mesh.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -19,17 +22,23 @@ class GlooMessages {
  public:
   static constexpr std::size_t short_bytes = 4096;  // never wait for their receiver
 
-  /// `failed` is called by a thread where a connection has ended.
-  GlooMessages(GlooMesh& mesh, GlooMesh::Failed failed) : mesh_(mesh), failed_(std::move(failed)) {}
+  static constexpr std::size_t kept_bytes = std::size_t{1} << 20;  // of one rank's messages that nobody has asked for
+
+  /// `ended(rank, text)` is called by a thread where the connection to a rank has ended; returns whether that is no failure: the
+  /// rank has left.
+  using Ended = std::function<bool(int, const std::string&)>;
+  GlooMessages(GlooMesh& mesh, Ended ended)
+      : mesh_(mesh), ended_(std::move(ended)), peers_(static_cast<std::size_t>(mesh.size())) {
+    for (int r = 0; r < mesh.size(); ++r)
+      if (r != mesh.rank()) peer(r).receiver = std::thread([this, r] { guarded(r, [&] { receive(r); }); });
+  }
   GlooMessages(const GlooMessages&) = delete;
   GlooMessages& operator=(const GlooMessages&) = delete;
   ~GlooMessages() { stop(); }
 
   Ticket start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
     const std::lock_guard lock(mutex_);
-    std::size_t i = 0;
-    while (i < pool_.size() && pool_[i].active) ++i;
-    if (i == pool_.size()) pool_.emplace_back();
+    const std::size_t i = free_place(pool_);
     Transfer& t = pool_[i];
     t = {true, false, sends, false, static_cast<char*>(data), bytes, 0, peer, tag, ++started_};
     if (sends && peer == mesh_.rank()) {
@@ -39,7 +48,7 @@ class GlooMessages {
       send(t);
     } else {
       take_kept(t);
-      if (!receiver_.joinable()) receiver_ = std::thread([this] { guarded([&] { receive(); }); });
+      changed_.notify_all();
     }
     return {0, static_cast<std::int32_t>(i), peer};
   }
@@ -48,12 +57,7 @@ class GlooMessages {
     Transfer& t = pool_[static_cast<std::size_t>(ticket.message)];
     if (!t.complete) return false;
     ticket.peer = t.peer;
-    t.active = false;
-    if (!t.sends && t.came > t.bytes)
-      throw CommError(describe(t) + ": the message is longer than the receiver's span of " + std::to_string(t.bytes) + " bytes");
-    if (!t.sends && t.came < t.bytes)
-      throw CommError(describe(t) + ": the message has " + std::to_string(t.came) + " bytes, the receiver's span " +
-                      std::to_string(t.bytes));
+    t.end();
     return true;
   }
   /// Until the message is complete, or all have ended, at most so long.
@@ -63,12 +67,23 @@ class GlooMessages {
   }
   std::string describe(const Ticket& ticket) {
     const std::lock_guard lock(mutex_);
-    return describe(pool_[static_cast<std::size_t>(ticket.message)]);
+    return pool_[static_cast<std::size_t>(ticket.message)].text();
   }
-  /// Until what has been sent has left, at most so long.
+  /// No counterpart will come: the ranks that could be it have left. Who they are; empty where one has not.
+  std::string left_behind(const Ticket& ticket) {
+    const std::lock_guard lock(mutex_);
+    const Transfer& t = pool_[static_cast<std::size_t>(ticket.message)];
+    const auto could = [&](int r) { return r != mesh_.rank() && (t.peer < 0 || t.peer == r); };
+    for (int r = 0; r < mesh_.size(); ++r)
+      if (t.complete || t.peer == mesh_.rank() || (could(r) && !peer(r).gone)) return "";
+    return ranks_text(mesh_.size(), could);
+  }
+  /// Until what has been sent has left, or who was to get it, at most so long.
   void deliver_all(std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, limit, [&] { return stopping_ || outgoing_.empty(); });
+    changed_.wait_for(lock, limit, [&] {
+      return stopping_ || std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.gone || p.outgoing.empty(); });
+    });
   }
   /// Ends the threads: nobody touches a caller's memory any more. After the mesh's abort().
   void stop() {
@@ -77,8 +92,10 @@ class GlooMessages {
       stopping_ = true;
       changed_.notify_all();
     }
-    if (receiver_.joinable()) receiver_.join();
-    if (sender_.joinable()) sender_.join();
+    for (Peer& p : peers_) {
+      if (p.receiver.joinable()) p.receiver.join();
+      if (p.sender.joinable()) p.sender.join();
+    }
   }
 
  private:
@@ -87,17 +104,9 @@ class GlooMessages {
     std::uint64_t bytes = 0;
     std::int64_t tag = 0;
   };
-  struct Transfer {
-    bool active = false, complete = false, sends = false, matched = false;
-    char* data = nullptr;
-    std::size_t bytes = 0, came = 0;
-    int peer = 0, tag = 0;
-    std::uint64_t order = 0;
-  };
   struct Outgoing {
     Transfer* transfer = nullptr;  // none of a short one, which is complete already
     Header header;
-    int to = 0;
     const char* data = nullptr;
     std::vector<char> copy;
   };
@@ -105,41 +114,39 @@ class GlooMessages {
     int from = 0, tag = 0;
     std::vector<char> data;
   };
+  /// What goes to one other rank, and comes from it.
+  struct Peer {
+    std::list<Outgoing> outgoing;
+    std::size_t kept = 0;  // bytes
+    bool gone = false;     // it has left
+    std::thread receiver, sender;
+  };
 
-  static std::string describe(const Transfer& t) {
-    return std::string(t.sends ? "send to " : "recv from ") + (t.peer < 0 ? "any rank" : "rank " + std::to_string(t.peer)) +
-           " (tag " + std::to_string(t.tag) + ")";
-  }
+  Peer& peer(int r) { return peers_[static_cast<std::size_t>(r)]; }
 
   // ---- under the lock
   void send(Transfer& t) {
-    Outgoing o{&t, {t.bytes, t.tag}, t.peer, t.data, {}};
+    const int to = t.peer;
+    Outgoing o{&t, {t.bytes, t.tag}, t.data, {}};
     if (t.bytes <= short_bytes) {
       o.copy.assign(t.data, t.data + t.bytes);
       o.data = o.copy.data();
       o.transfer = nullptr;
       t.complete = true;
     }
-    outgoing_.push_back(std::move(o));
-    if (!sender_.joinable()) sender_ = std::thread([this] { guarded([&] { send_all(); }); });
+    peer(to).outgoing.push_back(std::move(o));
+    if (!peer(to).sender.joinable()) peer(to).sender = std::thread([this, to] { guarded(to, [&] { send_all(to); }); });
     changed_.notify_all();
   }
-  Transfer* receiver_of(int from, int tag) {
-    Transfer* oldest = nullptr;
-    for (Transfer& t : pool_)
-      if (t.active && !t.sends && !t.complete && !t.matched && (t.peer < 0 || t.peer == from) && t.tag == tag &&
-          (!oldest || t.order < oldest->order))
-        oldest = &t;
-    return oldest;
-  }
   void deliver(int from, int tag, std::vector<char> data) {
-    if (Transfer* const t = receiver_of(from, tag)) copy(*t, from, data);
-    else kept_.push_back({from, tag, std::move(data)});
+    if (Transfer* const t = receiver_of(pool_, from, tag)) copy(*t, from, data);
+    else peer(from).kept += weight(data.size()), kept_.push_back({from, tag, std::move(data)});
   }
   void take_kept(Transfer& t) {
     for (auto k = kept_.begin(); k != kept_.end(); ++k) {
       if (k->tag != t.tag || (t.peer >= 0 && t.peer != k->from)) continue;
       copy(t, k->from, k->data);
+      peer(k->from).kept -= weight(k->data.size());
       kept_.erase(k);
       return;
     }
@@ -151,52 +158,65 @@ class GlooMessages {
     t.complete = true;
   }
 
+  static std::size_t weight(std::size_t bytes) { return bytes + sizeof(Kept); }
+  /// A message that nobody has asked for yet may be taken off the connection: there is room, or someone waits for another that is
+  /// behind it.
+  bool may_keep(int from, std::size_t bytes) {
+    if (peer(from).kept + weight(bytes) <= kept_bytes) return true;
+    return std::any_of(pool_.begin(), pool_.end(), [&](const Transfer& t) { return t.is_open() && t.takes(from); });
+  }
+
   // ---- the threads'
-  template <class F> void guarded(F&& f) {
+  template <class F> void guarded(int with, F&& f) {
     const WithoutPipeSignal for_ever;
     try {
       f();
     } catch (const std::exception& e) {
-      if (!mesh_.aborted()) failed_(e.what(), false);
+      if (mesh_.aborted() || !ended_(with, e.what())) return;
+      const std::lock_guard lock(mutex_);
+      peer(with).gone = true;
+      changed_.notify_all();
     }
   }
-  void send_all() {
+  void send_all(int to) {
     while (true) {
       Outgoing* o = nullptr;
       {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return stopping_ || !outgoing_.empty(); });
+        changed_.wait(lock, [&] { return stopping_ || !peer(to).outgoing.empty(); });
         if (stopping_) return;
-        o = &outgoing_.front();
+        o = &peer(to).outgoing.front();
       }
       const auto header = mesh_.buffer(&o->header, sizeof o->header);
-      header->send(o->to, headers);
+      header->send(to, headers);
       mesh_.wait_sent(*header);
       if (o->header.bytes) {
         const auto payload = mesh_.buffer(o->data, o->header.bytes);
-        payload->send(o->to, payloads);
+        payload->send(to, payloads);
         mesh_.wait_sent(*payload);
       }
       const std::lock_guard lock(mutex_);
       if (o->transfer) o->transfer->complete = true;
-      outgoing_.pop_front();
+      peer(to).outgoing.pop_front();
       changed_.notify_all();
     }
   }
-  void receive() {
-    std::vector<int> all;
-    for (int r = 0; r < mesh_.size(); ++r)
-      if (r != mesh_.rank()) all.push_back(r);
+  void receive(int from) {
     while (true) {
       Header h;
       const auto header = mesh_.buffer(&h, sizeof h);
-      header->recv(all, headers);
-      const int from = mesh_.wait_received(*header), tag = static_cast<int>(h.tag);
+      header->recv(from, headers);
+      mesh_.wait_received(*header);
+      const int tag = static_cast<int>(h.tag);
       std::vector<char> data;
       Transfer* t = nullptr;
       {
-        const std::lock_guard lock(mutex_);
-        t = receiver_of(from, tag);
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [&] {
+          t = receiver_of(pool_, from, tag);
+          return stopping_ || t || may_keep(from, h.bytes);
+        });
+        if (stopping_) return;
         if (t && h.bytes > t->bytes) t->matched = true;  // its bytes are taken off the connection, and it is told
         else if (t) t->matched = true, t->peer = from;
       }
@@ -215,15 +235,14 @@ class GlooMessages {
   }
 
   GlooMesh& mesh_;
-  GlooMesh::Failed failed_;
+  Ended ended_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Transfer> pool_;  // whose elements stay where they are
-  std::list<Outgoing> outgoing_;
   std::list<Kept> kept_;
   std::uint64_t started_ = 0;
   bool stopping_ = false;
-  std::thread receiver_, sender_;
+  std::deque<Peer> peers_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

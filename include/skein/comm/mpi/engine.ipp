@@ -120,14 +120,11 @@ SKEIN_MPI_INLINE MPI_Comm MpiEngine::node_of() const {
 SKEIN_MPI_INLINE void MpiEngine::look_at(MPI_Comm node) {
   MPI_Comm_size(node, &node_size_);
   MPI_Comm_rank(node, &node_rank_);
-  // mpirun may bind each rank to a core of its own: the cores that count are those of all ranks together.
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  sched_getaffinity(0, sizeof own, &own);
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  MPI_Allreduce(&own, &all, static_cast<int>(sizeof own), MPI_BYTE, MPI_BOR, node);
-  spins_ = CPU_COUNT(&all) >= node_size_ ? 3000 : 0;
+  const cpu_set_t own = own_cores();
+  std::vector<cpu_set_t> all(static_cast<std::size_t>(node_size_));
+  constexpr int bytes = static_cast<int>(sizeof own);
+  MPI_Allgather(&own, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, node);
+  spins_ = spins_of(all);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::deliver() {

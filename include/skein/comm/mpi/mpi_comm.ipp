@@ -41,7 +41,7 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
                       "; with main's body in sk::run the exception itself is printed");
     }
     if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
-  } else if (std::uncaught_exceptions() > uncaught_ && !Interrupted::any() && comm::mpi_runs()) {
+  } else if (detail::fault_leaves(uncaught_) && comm::mpi_runs()) {
     engine_->leave("rank " + std::to_string(rank()) + " failed: an exception left the scope of its communicator");
   }
   engine_.reset();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../request.hpp"
+#include "../transfer.hpp"
 #include "../work.hpp"
 #include "segment.hpp"
 
@@ -32,7 +33,7 @@ class SharedLinks {
   /// Transfers that nobody has seen complete, and messages that wait for room.
   int active() const { return active_ + waiting_; }
   int waiting() const { return waiting_; }
-  std::string describe(const Ticket& t) const { return describe(pool_[static_cast<std::size_t>(t.message)]); }
+  std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(); }
 
  private:
   // A message in the ring: its header, and its bytes, padded so that no header wraps around.
@@ -42,13 +43,6 @@ class SharedLinks {
     std::uint64_t in_ring() const { return sizeof(Header) + (bytes + 15) / 16 * 16; }
   };
   static_assert(sizeof(Header) == 16);
-  struct Transfer {
-    bool active = false, complete = false, sends = false, matched = false;
-    char* data = nullptr;
-    std::size_t bytes = 0, came = 0;
-    int peer = 0, tag = 0;
-    std::uint64_t order = 0;
-  };
   struct Outgoing {
     Header header;
     const char* data = nullptr;
@@ -70,8 +64,6 @@ class SharedLinks {
     Aside kept;
   };
 
-  static std::string describe(const Transfer& t);
-
   // ---- sending
   void send(std::size_t i);
   bool push(int to);
@@ -82,9 +74,6 @@ class SharedLinks {
   bool pull(int from);
   /// Someone waits for a message of this rank: else what has come stays in the ring.
   bool wants(int from) const;
-  static bool is_open(const Transfer& t) { return t.active && !t.sends && !t.complete && !t.matched; }
-  /// The oldest receive that a message fits; null where there is none.
-  Transfer* receiver_of(int from, int tag);
   void begin(Incoming& in, int from);
   void end(Incoming& in);
   /// Gives a receive the first message that was moved aside and fits it.

@@ -11,9 +11,7 @@ SKEIN_INLINE SharedLinks::SharedLinks(Segment& segment, int rank, int ranks)
     : segment_(segment), rank_(rank), to_(static_cast<std::size_t>(ranks)), from_(static_cast<std::size_t>(ranks)) {}
 
 SKEIN_INLINE Ticket SharedLinks::start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
-  std::size_t i = 0;
-  while (i < pool_.size() && pool_[i].active) ++i;
-  if (i == pool_.size()) pool_.emplace_back();
+  const std::size_t i = free_place(pool_);
   pool_[i] = {true, false, sends, false, static_cast<char*>(data), bytes, 0, peer, tag, ++started_};
   ++active_;
   if (sends) {
@@ -30,13 +28,8 @@ SKEIN_INLINE bool SharedLinks::test(Ticket& ticket) {
   if (!t.complete) progress();
   if (!t.complete) return false;
   ticket.peer = t.peer;
-  t.active = false;
   --active_;
-  if (!t.sends && t.came > t.bytes)
-    throw CommError(describe(t) + ": the message is longer than the receiver's span of " + std::to_string(t.bytes) + " bytes");
-  if (!t.sends && t.came < t.bytes)
-    throw CommError(describe(t) + ": the message has " + std::to_string(t.came) + " bytes, the receiver's span " +
-                    std::to_string(t.bytes));
+  t.end();
   return true;
 }
 
@@ -47,11 +40,6 @@ SKEIN_INLINE bool SharedLinks::progress() {
   if (posted_ > 0)
     for (std::size_t q = 0; q < from_.size() && posted_ > 0; ++q) moved = pull(static_cast<int>(q)) || moved;
   return moved;
-}
-
-SKEIN_INLINE std::string SharedLinks::describe(const Transfer& t) {
-  return std::string(t.sends ? "send to " : "recv from ") + (t.peer < 0 ? "any rank" : "rank " + std::to_string(t.peer)) +
-         " (tag " + std::to_string(t.tag) + ")";
 }
 
 SKEIN_INLINE void SharedLinks::send(std::size_t i) {
@@ -139,21 +127,14 @@ SKEIN_INLINE bool SharedLinks::pull(int from) {
 
 SKEIN_INLINE bool SharedLinks::wants(int from) const {
   for (const Transfer& t : pool_)
-    if (is_open(t) && (t.peer < 0 || t.peer == from)) return true;
+    if (t.is_open() && t.takes(from)) return true;
   return false;
-}
-
-SKEIN_INLINE SharedLinks::Transfer* SharedLinks::receiver_of(int from, int tag) {
-  Transfer* oldest = nullptr;
-  for (Transfer& t : pool_)
-    if (is_open(t) && (t.peer < 0 || t.peer == from) && t.tag == tag && (!oldest || t.order < oldest->order)) oldest = &t;
-  return oldest;
 }
 
 SKEIN_INLINE void SharedLinks::begin(Incoming& in, int from) {
   in.within = true;
   in.done = sizeof(Header);
-  Transfer* const t = receiver_of(from, in.header.tag);
+  Transfer* const t = receiver_of(pool_, from, in.header.tag);
   in.aside = t == nullptr;
   if (t) {
     t->matched = true;
@@ -168,7 +149,7 @@ SKEIN_INLINE void SharedLinks::end(Incoming& in) {
   in.within = false;
   if (!in.aside) return complete(pool_[in.transfer], in.header.bytes);
   aside_.push_back(std::move(in.kept));
-  if (Transfer* const t = receiver_of(aside_.back().from, aside_.back().tag)) take_aside(*t);
+  if (Transfer* const t = receiver_of(pool_, aside_.back().from, aside_.back().tag)) take_aside(*t);
 }
 
 SKEIN_INLINE void SharedLinks::take_aside(Transfer& t) {

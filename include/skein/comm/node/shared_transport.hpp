@@ -38,6 +38,8 @@ class SharedTransport {
   /// The communicator has failed: nobody else writes into this rank's pages any more.
   void withdraw();
 
+  /// Its elements fit the slots. Of one whose elements do not, the ranks only compare the call.
+  static bool fits(const Signature& s) { return s.element <= 4096; }
   /// Makes `o` the current call. It stays alive until step() says that it is done.
   void begin(const CollectiveCall& o, std::uint64_t call);
   /// All chunks of the current call have passed.

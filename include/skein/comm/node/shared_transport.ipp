@@ -52,10 +52,10 @@ SKEIN_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t 
   compared_ = false;
   const Signature& s = o.signature;
   const std::size_t slot = segment_.slot_bytes(), bytes = o.bytes(s.count);
-  const bool reduces = s.kind == Collective::AllReduce || s.kind == Collective::Reduce;
-  chunks_.folds = reduces && bytes > one_phase_bytes;
+  const bool fits = SharedTransport::fits(s), reduces = s.kind == Collective::AllReduce || s.kind == Collective::Reduce;
+  chunks_.folds = fits && reduces && bytes > one_phase_bytes;
   std::size_t most = s.count;
-  per_chunk_ = slot / s.element;
+  per_chunk_ = fits ? slot / s.element : 1;
   find_pages();
   chunks_.in_place = pages_ != nullptr;
   if (pages_) per_chunk_ = s.count;
@@ -63,9 +63,9 @@ SKEIN_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t 
   if (s.kind == Collective::ReduceScatter || s.kind == Collective::AllToAll) {
     most = o.largest_piece(ranks_);
     sub_slot_ = slot / static_cast<std::size_t>(ranks_) / 64 * 64;
-    per_chunk_ = sub_slot_ / s.element;
+    per_chunk_ = fits ? sub_slot_ / s.element : 1;
   }
-  const std::size_t chunks = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_chunk_ - 1) / per_chunk_;
+  const std::size_t chunks = most == 0 || s.kind == Collective::Barrier || !fits ? 1 : (most + per_chunk_ - 1) / per_chunk_;
   const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
   if (chunks > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks - 1) / chunks + grain - 1) / grain * grain);
   chunks_.count = static_cast<std::int64_t>(chunks);
@@ -174,7 +174,7 @@ SKEIN_INLINE Piece SharedTransport::part(Piece whole, std::int64_t i) const {
 }
 
 SKEIN_INLINE void SharedTransport::fill(std::int64_t i) {
-  if (pages_) return;
+  if (pages_ || !fits(o_->signature)) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
     case Collective::Barrier:
@@ -241,7 +241,7 @@ SKEIN_INLINE void SharedTransport::take_sums(char* to, const char* from, std::si
 }
 
 SKEIN_INLINE void SharedTransport::take(std::int64_t i) {
-  if (pages_) return;
+  if (pages_ || !fits(o_->signature)) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
     case Collective::Barrier:
