@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <dirent.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -22,7 +24,7 @@
 
 namespace support {
 
-enum class FileCall { open, write, sync, rename, exchange, make_folder, unlink, remove_folder, truncate, lock };
+enum class FileCall { open, write, sync, rename, exchange, make_folder, unlink, remove_folder, truncate, lock, list };
 
 /// A call that has succeeded. Files have numbers, which stay theirs when they are renamed.
 struct FileOperation {
@@ -209,6 +211,24 @@ int flock(int file, int operation) noexcept {
   auto& calls = support::FileCalls::all();
   return static_cast<int>(calls.run(
       support::FileCall::lock, calls.path_of(file), [&] { return ::syscall(SYS_flock, file, operation); }, [](long) {}));
+}
+DIR* opendir(const char* path) {
+  static const auto next = reinterpret_cast<DIR* (*)(const char*)>(::dlsym(RTLD_NEXT, "opendir"));
+  const long folder = support::FileCalls::all().run(
+      support::FileCall::list, path, [&] { return reinterpret_cast<long>(next(path)); }, [](long) {});
+  return folder == -1 ? nullptr : reinterpret_cast<DIR*>(folder);
+}
+dirent* readdir(DIR* folder) {
+  static const auto next = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));
+  const int error = errno;
+  char path[4096];
+  const std::string link = "/proc/self/fd/" + std::to_string(::dirfd(folder));
+  const ssize_t length = ::readlink(link.c_str(), path, sizeof path);
+  errno = error;
+  const long entry = support::FileCalls::all().run(
+      support::FileCall::list, std::string_view(path, length > 0 ? static_cast<std::size_t>(length) : 0),
+      [&] { return reinterpret_cast<long>(next(folder)); }, [](long) {});
+  return entry == -1 ? nullptr : reinterpret_cast<dirent*>(entry);
 }
 int renameat2(int, const char* from, int, const char* to, unsigned flags) noexcept {
   auto& calls = support::FileCalls::all();

@@ -18,7 +18,9 @@ namespace skein::inline SKEIN_ABI::train {
 /// Every failure is a FileError.
 class CommitFolder {
  public:
-  explicit CommitFolder(std::string path) : path_(std::move(path)) {}
+  explicit CommitFolder(std::string path) : path_(std::move(path)) {
+    while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+  }
   CommitFolder(const CommitFolder&) = delete;
   CommitFolder& operator=(const CommitFolder&) = delete;
   ~CommitFolder();
@@ -31,9 +33,9 @@ class CommitFolder {
   std::vector<std::int64_t> steps() const;
 
   /// Makes the folder, keeps other processes from writing into it until this object or its process ends, and removes what commits
-  /// that were broken off have left. Waits so many seconds for a process that is about to end. Where the file system has no
-  /// locks, that is said on the error output.
-  void lock(double seconds = 5);
+  /// that were broken off have left. Waits so many seconds for a process that is about to end, or whose machine died: an NFS
+  /// server keeps its lock for a while. Where the file system has no locks, that is said on the error output.
+  void lock(double seconds = 120);
   /// Writes what a rank has of the commit of a step; after it has returned, it is on the disk. Ranks call it at the same time.
   WrittenFile write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const;
   /// One process, when all shards are written: writes the manifest, with these facts, and renames: now it is a commit. Then

@@ -25,10 +25,9 @@ namespace detail {
 [[noreturn]] inline void fail_folder(const std::string& path, const char* what) {
   throw FileError(path, -1, std::string(what) + ": " + std::strerror(errno));
 }
-/// The folder, and those above it.
+/// The folder, and those above it; its name is on the disk, also where a process that was killed made it.
 inline void make_folders(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) == 0) return sync_folder(parent_of(path));
-  if (errno == EEXIST) return;
+  if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return sync_folder(parent_of(path));
   if (errno != ENOENT || parent_of(path) == path) fail_folder(path, "the folder cannot be made");
   make_folders(parent_of(path));
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_folder(path, "the folder cannot be made");
@@ -44,9 +43,15 @@ inline std::vector<std::string> names_in(const std::string& path) {
   DIR* const folder = ::opendir(path.c_str());
   if (!folder && errno == ENOENT) return names;
   if (!folder) fail_folder(path, "the folder cannot be read");
-  while (const dirent* entry = ::readdir(folder))
+  errno = 0;
+  while (const dirent* entry = ::readdir(folder)) {
     if (std::strcmp(entry->d_name, ".") != 0 && std::strcmp(entry->d_name, "..") != 0) names.emplace_back(entry->d_name);
+    errno = 0;
+  }
+  const int error = errno;  // 0 at the end
   ::closedir(folder);
+  errno = error;
+  if (error != 0) fail_folder(path, "the folder cannot be read");
   return names;
 }
 /// A commit has files alone: of a folder with others what is left stays. Links are removed, not followed.
@@ -86,15 +91,22 @@ SKEIN_INLINE void CommitFolder::lock(double seconds) {
   lock_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (lock_ < 0) detail::fail_folder(name, "the file that keeps other jobs out cannot be made");
   constexpr double nap_seconds = 0.02;
+  bool said = false;
   for (double waited = 0; ::flock(lock_, LOCK_EX | LOCK_NB) != 0;) {
     if (errno == EINTR) continue;
-    if (errno != EWOULDBLOCK) {
+    if (errno == ENOLCK || errno == ENOTSUP || errno == ENOSYS || errno == EINVAL) {
       std::fprintf(stderr, "fit: '%s' is on a file system without locks (%s): see that no other job saves into this folder\n",
                    path_.c_str(), std::strerror(errno));
       break;
     }
+    if (errno != EWOULDBLOCK) detail::fail_folder(name, "cannot be locked");
     if (waited >= seconds)
       detail::fail_folder(path_, "another process writes its checkpoints into this folder: give each job its own");
+    if (!said && waited >= std::min(5.0, seconds / 2)) {
+      said = true;
+      std::fprintf(stderr, "fit: waits up to %.0f s for another process that writes its checkpoints into '%s'\n", seconds,
+                   path_.c_str());
+    }
     const timespec nap{0, static_cast<long>(1e9 * nap_seconds)};
     ::nanosleep(&nap, nullptr);
     waited += nap_seconds;
