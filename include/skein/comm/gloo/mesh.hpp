@@ -100,6 +100,7 @@ class GlooMesh {
   /// Collective over the control's ranks, over which they tell each other where they listen; blocking.
   GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device)
       : device_(std::move(device)), context_(device_->createContext(control.rank(), control.size())) {
+    const WithoutPipeSignal while_connecting;      // the thread that connects inherits it
     context_->setTimeout(std::chrono::hours(24));  // connect() has a limit of its own
     std::string own;                               // where each of the others finds this rank
     for (int r = 0; r < control.size(); ++r) {
