@@ -16,8 +16,8 @@ namespace skein::inline SKEIN_ABI::comm {
 int make_shared_file(char (&name)[64], std::uint64_t bytes);
 
 /// Removes the files of such names whose process has ended before it could: it was killed in the milliseconds before all ranks
-/// had mapped one. Of this user, and of the processes whose numbers are known here. Returns how many. The first make_shared_file
-/// of a process does it.
+/// had mapped one. Of this user, and of the processes whose numbers are known here. Returns how many. Each
+/// make_shared_file does it: when the first of a process did, one that was killed may not have ended yet.
 int sweep_shared_files();
 
 /// One rank's mapping of the parts of all. Made by all ranks together: make() on one, then map() on each.

@@ -40,7 +40,7 @@ SKEIN_INLINE int sweep_shared_files() {
 
 SKEIN_INLINE int make_shared_file(char (&name)[64], std::uint64_t bytes) {
   static const unsigned long long numbers = process_numbers();
-  [[maybe_unused]] static const int swept = sweep_shared_files();
+  (void)sweep_shared_files();
   for (int attempt = 0; attempt < 100; ++attempt) {
     const auto now = static_cast<unsigned long long>(1e9 * seconds_now());
     std::snprintf(name, sizeof name, "/skein-%llx-%d-%llx-%d", numbers, static_cast<int>(getpid()), now, attempt);
