@@ -241,7 +241,7 @@ TEST_CASE("killed before the rename, the old checkpoint loads") {
     const State next(2);
     CheckpointWriter w;
     next.save(w);
-    sk::train::AtomicFile file(folder / "c");
+    sk::AtomicFile file(folder / "c");
     w.write(file);
     ::kill(::getpid(), SIGKILL);
   }

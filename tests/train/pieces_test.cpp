@@ -35,7 +35,7 @@ void write_commit(const std::string& folder, const std::vector<std::int64_t>& cu
     if (cuts[r + 1] > b)
       w.add_values("values", st::SectionType::float32, extents, b, cuts[r + 1], values.data() + b / 5 * pitch + b % 5, pitch);
     if (r == 0) w.add_object("steps", std::int64_t{9});
-    st::AtomicFile file(folder + "/" + st::shard_name(static_cast<int>(r)));
+    sk::AtomicFile file(folder + "/" + st::shard_name(static_cast<int>(r)));
     shards.push_back(w.write(file));
     file.commit();
   }

@@ -11,7 +11,7 @@
 
 #include "../core/clock.hpp"
 #include "../core/error.hpp"
-#include "atomic_file.hpp"
+#include "../core/atomic_file.hpp"
 #include "callback.hpp"
 #include "fit_control.hpp"
 #include "records.hpp"

@@ -16,7 +16,7 @@
 #include "../core/error.hpp"
 #include "../core/shape.hpp"
 #include "archive.hpp"
-#include "atomic_file.hpp"
+#include "../core/atomic_file.hpp"
 #include "hash.hpp"
 #include "safetensors.hpp"
 #include "section.hpp"

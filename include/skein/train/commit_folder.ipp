@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "atomic_file.hpp"
+#include "../core/atomic_file.hpp"
 #include "commit_folder.hpp"
 #include "manifest.hpp"
 
@@ -22,6 +22,8 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
+using skein::detail::parent_of;
+using skein::detail::sync_folder;
 [[noreturn]] inline void fail_folder(const std::string& path, const char* what) {
   throw FileError(path, -1, std::string(what) + ": " + std::strerror(errno));
 }

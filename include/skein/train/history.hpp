@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
-#include "atomic_file.hpp"
+#include "../core/atomic_file.hpp"
 #include "curves.hpp"
 #include "records.hpp"
 #include "text.hpp"

@@ -112,7 +112,7 @@ SKEIN_INLINE void History::append_fields(std::string& text, std::initializer_lis
 }
 
 SKEIN_INLINE void History::write(const std::string& path, const std::string& text) {
-  train::AtomicFile file(path);
+  AtomicFile file(path);
   file.append(text.data(), text.size());
   file.commit();
 }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "../../draw/svg.hpp"
-#include "../atomic_file.hpp"
+#include "../../core/atomic_file.hpp"
 #include "../text.hpp"
 #include "confusion_matrix.hpp"
 
