@@ -5,6 +5,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <sys/mman.h>
@@ -165,8 +166,13 @@ TEST_CASE("two processes do not save into one folder, and what a killed one left
   {
     sk::train::CommitFolder first(folder / "run"), second(folder / "run");
     first.lock();
-    CHECK_THROWS_WITH(second.lock(0.05), Catch::Contains("run: another process writes its checkpoints into this folder"));
+    CHECK_THROWS_WITH(second.lock(0.05),
+                      Catch::EndsWith("run: another process writes its checkpoints into this folder: give each "
+                                      "job its own"));
   }
+  std::ofstream(folder / "file") << "words";
+  CHECK_THROWS_WITH(alone(options_of(folder / "file", 20)),
+                    Catch::Contains("file: is a file: the .folder of .checkpoint is one"));
   std::filesystem::rename(folder / "run/step_00000024", folder / "run/step_00000024.before");
   std::filesystem::create_directory(folder / "run/step_00000024.partial");
   sk::train::CommitFolder run(folder / "run");

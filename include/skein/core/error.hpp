@@ -43,6 +43,9 @@ std::string last_error();
 /// Who ends the job for an exception that passes it, as the world's communicator does, leaves that to the run() (run.hpp) further
 /// out on this thread: it sees the exception, and calls end(its message). False where there is none.
 bool leave_to_run(void (*end)(const std::string& message));
+/// Where an Interrupted is on its way to a run(): that says its message now. Before what takes long, MPI's end, since the
+/// launcher may give no time afterwards.
+void say_interrupt();
 /// Of a debug build (SKEIN_CHECKED): throws the ShapeError of an index that is not within [0, size).
 [[noreturn]] void refuse_index(long index, long size, int axis = 0);
 /// Throws the ArgumentError of an object that was moved from.

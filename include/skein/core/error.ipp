@@ -2,7 +2,10 @@
 // The bodies of error.hpp.
 #pragma once
 #include <atomic>
+#include <exception>
 #include <mutex>
+#include <string>
+#include <string_view>
 
 #include "error.hpp"
 
@@ -16,9 +19,13 @@ struct LastError {
   char text[500] = {};
   std::size_t size = 0;
 };
-/// A run() on this thread, and what it calls with the message of the exception that leaves it.
+/// A run() on this thread, what it calls with the message of the exception that leaves it, and of the last Interrupted.
 struct RunInProgress {
   void (*end)(const std::string& message) = nullptr;
+  void (*say)(const RunInProgress& run) = nullptr;
+  std::string_view program{};
+  std::string interrupted{};
+  bool said = false;
 };
 SKEIN_INLINE LastError& the_last_error() {
   static LastError last;
@@ -39,6 +46,12 @@ SKEIN_INLINE bool leave_to_run(void (*end)(const std::string& message)) {
   if (run) run->end = end;
   return run != nullptr;
 }
+SKEIN_INLINE void say_interrupt() {
+  RunInProgress* const run = run_in_progress();
+  if (!run || run->said || run->interrupted.empty() || std::uncaught_exceptions() == 0 || !Interrupted::any()) return;
+  run->said = true;
+  run->say(*run);
+}
 }  // namespace detail
 
 SKEIN_INLINE Error::Error(const std::string& what, SourceLocation where)
@@ -57,6 +70,10 @@ SKEIN_INLINE std::atomic<int>& interrupts() {
 SKEIN_INLINE Interrupted::Interrupted(int signal, const std::string& what, SourceLocation where)
     : Error(what, where), signal_(signal) {
   ++detail::interrupts();
+  detail::RunInProgress* const run = detail::run_in_progress();
+  if (!run) return;
+  run->interrupted = this->what();
+  run->said = false;
 }
 SKEIN_INLINE Interrupted::Interrupted(const Interrupted& o) : Error(o), signal_(o.signal_) { ++detail::interrupts(); }
 SKEIN_INLINE Interrupted::~Interrupted() { --detail::interrupts(); }

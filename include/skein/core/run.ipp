@@ -21,21 +21,32 @@ SKEIN_INLINE bool another_rank_speaks() {
   return false;
 }
 
+inline void say_exception(std::string_view program, const std::string& message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), printable(message, Lines::keep).c_str());
+}
+
+/// Of all ranks' same message, once. Who reads what is said may have ended by the same Ctrl-C: the exit code is this program's.
+inline void say_interrupted(const RunInProgress& run) {
+  ::signal(SIGPIPE, SIG_IGN);
+  if (!another_rank_speaks()) say_exception(run.program, run.interrupted);
+}
+
 SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void*), void* object) {
   std::string_view program = argc > 0 ? argv[0] : "";
   program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
-  const auto say = [&](const char* message) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), printable(message, Lines::keep).c_str());
-  };
   struct Scope : RunInProgress {
-    Scope() { run_in_progress() = this; }
+    explicit Scope(std::string_view name) {
+      program = name;
+      say = &say_interrupted;
+      run_in_progress() = this;
+    }
     ~Scope() { run_in_progress() = outer; }
     RunInProgress* const outer = run_in_progress();
-  } run;
+  } run{program};
   const auto fail = [&](const char* message) {
     if (run.end) run.end(message);
-    say(message);
+    say_exception(program, message);
   };
   try {
     const int code = call(object);
@@ -43,11 +54,13 @@ SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void
     return code;
   } catch (const FlagError& e) {
     if (run.end) run.end(e.what());
-    if (!another_rank_speaks()) say(e.what());
+    if (!another_rank_speaks()) say_exception(program, e.what());
     return 2;
   } catch (const Interrupted& e) {
-    ::signal(SIGPIPE, SIG_IGN);  // who reads what is said may have ended by the same Ctrl-C; the exit code is this program's
-    if (!another_rank_speaks()) say(e.what());
+    if (!run.said || run.interrupted != e.what()) {
+      run.interrupted = e.what();
+      say_interrupted(run);
+    }
     return 128 + e.signal();
   } catch (const std::exception& e) { fail(e.what()); } catch (...) {
     fail("an exception that is no std::exception");

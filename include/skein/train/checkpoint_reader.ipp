@@ -99,6 +99,7 @@ SKEIN_INLINE void CheckpointReader::read_header() {
   const InputFile& file = files_[0];
   const auto size = static_cast<std::uint64_t>(file.size());
   const std::string_view known = detail::safetensors_begin;
+  if (size == 0) fail_at(0, "is empty");
   const std::string begin = begin_of(file, 8 + known.size() + 12);
   if (begin.starts_with(std::string_view(detail::checkpoint_magic, 8))) return read_format_1();
   const std::string_view words = std::string_view(begin).substr(begin.size() < 8 ? begin.size() : 8);

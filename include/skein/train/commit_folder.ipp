@@ -29,7 +29,12 @@ using skein::detail::sync_folder;
 }
 /// The folder, and those above it; its name is on the disk, also where a process that was killed made it.
 inline void make_folders(const std::string& path) {
-  if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) return sync_folder(parent_of(path));
+  if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) {
+    struct stat found {};
+    if (::stat(path.c_str(), &found) == 0 && !S_ISDIR(found.st_mode))
+      throw FileError(path, -1, "is a file: the .folder of .checkpoint is one that fit makes, or has made");
+    return sync_folder(parent_of(path));
+  }
   if (errno != ENOENT || parent_of(path) == path) fail_folder(path, "the folder cannot be made");
   make_folders(parent_of(path));
   if (::mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) fail_folder(path, "the folder cannot be made");
@@ -103,7 +108,7 @@ SKEIN_INLINE void CommitFolder::lock(double seconds) {
     }
     if (errno != EWOULDBLOCK) detail::fail_folder(name, "cannot be locked");
     if (waited >= seconds)
-      detail::fail_folder(path_, "another process writes its checkpoints into this folder: give each job its own");
+      throw FileError(path_, -1, "another process writes its checkpoints into this folder: give each job its own");
     if (!said && waited >= std::min(5.0, seconds / 2)) {
       said = true;
       std::fprintf(stderr, "fit: waits up to %.0f s for another process that writes its checkpoints into '%s'\n", seconds,

@@ -44,6 +44,7 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
   } else if (detail::fault_leaves(uncaught_) && comm::mpi_runs()) {
     engine_->leave("rank " + std::to_string(rank()) + " failed: an exception left the scope of its communicator");
   }
+  if (session_ && session_->owns()) skein::detail::say_interrupt();
   engine_.reset();
   if (session_) session_->finish();
 }
