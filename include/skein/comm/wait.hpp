@@ -104,11 +104,15 @@ class Deadline {
   double since_ = 0;
 };
 
+/// Cores of a machine. (A type with a name: cpu_set_t has none, and nvcc cannot destroy a vector of it.)
+struct Cores {
+  cpu_set_t set{};
+};
 /// The cores that this process may run on.
-cpu_set_t own_cores();
+Cores own_cores();
 /// How often a rank looks before it sleeps, from own_cores() of each rank of its node: not at all where the ranks outnumber their
 /// cores, all together (mpirun may bind each rank to a core of its own).
-int spins_of(std::span<const cpu_set_t> cores);
+int spins_of(std::span<const Cores> cores);
 
 /// "0.5 s".
 std::string seconds_text(double s);

@@ -18,18 +18,16 @@ SKEIN_INLINE std::string seconds_text(double s) {
   return text;
 }
 
-SKEIN_INLINE cpu_set_t own_cores() {
-  cpu_set_t own;
-  CPU_ZERO(&own);
-  (void)sched_getaffinity(0, sizeof own, &own);
+SKEIN_INLINE Cores own_cores() {
+  Cores own;
+  (void)sched_getaffinity(0, sizeof own.set, &own.set);
   return own;
 }
 
-SKEIN_INLINE int spins_of(std::span<const cpu_set_t> cores) {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  for (const cpu_set_t& c : cores) CPU_OR(&all, &all, &c);
-  return CPU_COUNT(&all) >= static_cast<int>(cores.size()) ? 3000 : 0;
+SKEIN_INLINE int spins_of(std::span<const Cores> cores) {
+  Cores all;
+  for (const Cores& c : cores) CPU_OR(&all.set, &all.set, &c.set);
+  return CPU_COUNT(&all.set) >= static_cast<int>(cores.size()) ? 3000 : 0;
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

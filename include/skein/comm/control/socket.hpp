@@ -63,7 +63,8 @@ std::pair<Descriptor, Descriptor> connected_pair();
 
 /// Another program has the port.
 class PortTaken : public CommError {
-  using CommError::CommError;
+ public:
+  explicit PortTaken(const std::string& what) : CommError(what) {}  // nvcc 13 stumbles over an inherited constructor here
 };
 
 /// Listens on a port of the interface that the address names: of the loopback for localhost, of every interface for 0.0.0.0 and

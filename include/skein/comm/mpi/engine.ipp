@@ -120,8 +120,8 @@ SKEIN_MPI_INLINE MPI_Comm MpiEngine::node_of() const {
 SKEIN_MPI_INLINE void MpiEngine::look_at(MPI_Comm node) {
   MPI_Comm_size(node, &node_size_);
   MPI_Comm_rank(node, &node_rank_);
-  const cpu_set_t own = own_cores();
-  std::vector<cpu_set_t> all(static_cast<std::size_t>(node_size_));
+  const Cores own = own_cores();
+  std::vector<Cores> all(static_cast<std::size_t>(node_size_));
   constexpr int bytes = static_cast<int>(sizeof own);
   MPI_Allgather(&own, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, node);
   spins_ = spins_of(all);
