@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long does an all-reduce take between two processes of one machine over GlooComm, which needs no MPI, against MpiComm:
 // through the same shared memory; and through gloo's connections, which are for several machines? Sums are checked before they
-// are timed. ranks: 2
+// are timed.
+// ranks: 2
 #include <skein/gloo.hpp>
 #include <skein/mpi.hpp>
 

@@ -130,9 +130,8 @@ class GlooEngine {
   // ---- one rank
   Ticket work_alone(const CollectiveCall& o) {
     Pointers p(1);
-    work_direct(
-        0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
-    return {};
+    const auto only = [&](int) -> const CollectiveCall& { return o; };
+    return work_direct(0, 1, only, p), Ticket{};
   }
   Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
     look_for_failure();
@@ -163,34 +162,35 @@ class GlooEngine {
       f();
     } catch (const CommError& e) { fail(e.what()); }
   }
-
   // Works and waits until done() is true: of the collective `number`, or a message.
   template <class Done> void wait_until(Done&& is_done, std::uint64_t number, const Ticket* message) {
     Deadline timer(options_.deadline);
-    for (int turn = 0; !is_done(); ++turn) {
+    for (int turn = 0; !is_done();) {
       look_for_failure();
       const bool any_left = client().any_left();  // before what they have left behind is looked at
       bool moved = false;
       guarded([&] { moved = step(); });
-      if (moved) {
-        turn = 0;
-        continue;
-      }
-      if (any_left) look_for_departures(message);
-      if (sleep(timer, turn, number, message)) continue;
+      if (moved) turn = 0;
+      else if (any_left) look_for_departures(message);
+      if (moved || sleep(timer, turn, number, message)) continue;
       timer.start();
       if (timer.over()) overdue(message);
     }
   }
-  /// True where no time is to be looked at.
-  bool sleep(const Deadline& timer, int turn, std::uint64_t number, const Ticket* message) {
-    if (mesh_ && message) messages_->wait(*message, timer.sleep_interval());
-    else if (mesh_) return collectives_->wait(number, timer.sleep_interval());
-    else if (memory_ && !message && links_->active() == 0 && memory_->need().line)
-      return wait_for(memory_->need(), turn == 0 && spins_ ? spins_ : 0, Reach::Machine, timer.sleep_interval());
-    else if (turn < 200) std::this_thread::yield();
-    else std::this_thread::sleep_for(std::chrono::microseconds(turn < 2000 ? 20 : 200));
-    return turn < 200 && !mesh_;
+  /// True where no time is to be looked at. `turn`: how often nothing has moved; of a collective in shared memory, that a sleep
+  /// has come to its end.
+  bool sleep(const Deadline& timer, int& turn, std::uint64_t number, const Ticket* message) {
+    if (mesh_)
+      return message ? messages_->wait(*message, timer.sleep_interval()),
+             false   : collectives_->wait(number, timer.sleep_interval());
+    if (memory_ && !message && links_->active() == 0 && memory_->need().line) {
+      if (wait_for(memory_->need(), turn == 0 ? spins_ : 0, Reach::Machine, timer.sleep_interval())) return true;
+      turn = 1;
+      return false;
+    }
+    if (turn++ < 200) return std::this_thread::yield(), true;
+    std::this_thread::sleep_for(std::chrono::microseconds(turn < 2000 ? 20 : 200));
+    return false;
   }
   std::string describe_message(const Ticket& t) {
     const std::string what = size_ == 1 ? "a message" : links_ ? links_->describe(t) : messages_->describe(t);
@@ -268,11 +268,11 @@ class GlooEngine {
       if (mesh_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
     } catch (const std::exception&) {}
   }
-  int others_left() { return static_cast<int>(client().left(control_.engine().group())); }
   void deliver() {
     Deadline timer(options_.deadline);
     timer.start();
-    while (links_->waiting() > 0 && !timer.over() && !client().failed() && others_left() < size_ - 1)
+    while (links_->waiting() > 0 && !timer.over() && !client().failed() &&
+           static_cast<int>(client().left(control_.engine().group())) < size_ - 1)
       if (!links_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 
