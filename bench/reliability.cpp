@@ -120,7 +120,9 @@ Kills kills_in_commits(const std::string& folder, std::size_t bytes, long trials
       }
     });
     bool partial = false;
-    for (const auto& e : std::filesystem::directory_iterator(folder)) partial = partial || e.path().extension() == ".partial";
+    std::error_code not_made_yet;
+    for (const auto& e : std::filesystem::directory_iterator(folder, not_made_yet))
+      partial = partial || e.path().extension() == ".partial";
     k.within += partial;
     std::int64_t newest = -1;
     for (const std::int64_t step : st::CommitFolder(folder).steps()) {
@@ -189,7 +191,9 @@ Kills kills_in_async_fits(const std::string& folder, int ranks, long trials) {
     });
     ++k.kills;
     bool partial = false;
-    for (const auto& e : std::filesystem::directory_iterator(folder)) partial = partial || e.path().extension() == ".partial";
+    std::error_code not_made_yet;
+    for (const auto& e : std::filesystem::directory_iterator(folder, not_made_yet))
+      partial = partial || e.path().extension() == ".partial";
     k.within += partial;
     std::int64_t newest = 0;
     for (const std::int64_t step : st::CommitFolder(folder).steps()) {
