@@ -30,7 +30,10 @@ class CsvText {
       const std::string_view rest = ahead(wanted);
       const int parts = static_cast<int>(std::clamp<std::size_t>(rest.size() / least_bytes, 1, static_cast<std::size_t>(most)));
       std::vector<std::size_t> cuts = line_cuts(rest, options_.separator, parts);
-      if (ended_ && !rest.empty() && (cuts.empty() || cuts.back() < rest.size())) cuts.push_back(rest.size());
+      if (ended_ && !rest.empty()) {  // the last line may have no end
+        if (static_cast<int>(cuts.size()) < parts) cuts.push_back(rest.size());
+        cuts.back() = rest.size();
+      }
       if (cuts.empty() && !ended_) continue;
       std::vector<std::string_view> blocks;
       for (std::size_t begin = 0; const std::size_t cut : cuts) blocks.push_back(rest.substr(begin, cut - begin)), begin = cut;
