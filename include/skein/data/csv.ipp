@@ -31,7 +31,7 @@ class CsvText {
       const int parts = static_cast<int>(std::clamp<std::size_t>(rest.size() / least_bytes, 1, static_cast<std::size_t>(most)));
       std::vector<std::size_t> cuts = line_cuts(rest, options_.separator, parts);
       if (ended_ && !rest.empty()) {  // the last line may have no end
-        if (static_cast<int>(cuts.size()) < parts) cuts.push_back(rest.size());
+        if (cuts.empty() || (cuts.back() < rest.size() && static_cast<int>(cuts.size()) < parts)) cuts.push_back(rest.size());
         cuts.back() = rest.size();
       }
       if (cuts.empty() && !ended_) continue;
