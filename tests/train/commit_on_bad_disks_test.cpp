@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <sys/resource.h>
 #include <unistd.h>
 #include <vector>
 
@@ -193,6 +194,55 @@ TEST_CASE("a folder that cannot be listed is not one without commits, and one th
     CHECK(threw == (error == EIO));
     CHECK((said.find("without locks") != said.npos) == (error == ENOLCK));
   }
+}
+
+TEST_CASE("a sound commit that cannot be read now is not skipped for an earlier one, as a damaged one is", "[train]") {
+  const Scratch scratch;
+  const std::string run = scratch.path + "/run";
+  support::FileCalls& calls = support::FileCalls::all();
+  {
+    st::CommitFolder folder(run);
+    folder.lock();
+    for (const int version : {1, 2}) support::write_commit(folder, 10 * version, version, 3);
+  }
+  for (const int error : {EMFILE, ENFILE, ENOMEM, EACCES, ESTALE, EIO}) {
+    int refused = 0, skipped = 0;
+    for (long n = 1;; ++n) {
+      calls.fail(run, n, error);
+      const int found = support::found_version(run);
+      const bool last = n > calls.count();
+      calls.end();
+      if (last) break;
+      CHECK((found == 2 || found == -1 || found == 1));
+      refused += found == -1;
+      skipped += found == 1;
+    }
+    CAPTURE(error, refused, skipped);
+    CHECK((skipped > 0) == (error == EIO));
+    CHECK(refused > 0);
+  }
+}
+
+TEST_CASE("a commit of more shards than a process may open files is read", "[train]") {
+  const Scratch scratch;
+  const std::string run = scratch.path + "/run";
+  {
+    st::CommitFolder folder(run);
+    folder.lock();
+    support::write_commit(folder, 10, 1, 1);
+    support::write_commit(folder, 20, 2, 24);
+  }
+  const int next = ::dup(0);
+  REQUIRE(next >= 0);
+  ::close(next);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit few = before;
+  few.rlim_cur = static_cast<rlim_t>(next) + 4;
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  const int found = support::found_version(run);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(found == 2);
 }
 
 TEST_CASE("the name of the run's folder is brought to the disk, whoever has made it", "[train]") {

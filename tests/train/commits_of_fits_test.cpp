@@ -175,6 +175,11 @@ TEST_CASE("what one rank alone cannot do ends the fit of all, and each says what
   words = said("run", "file", find);
   CHECK_THAT(words[0], Catch::Contains("rank 1 cannot use the .checkpoint folder ") && Catch::Contains("cannot be read"));
   CHECK_THAT(words[1], Catch::Contains("the folder cannot be read: Not a directory"));
+  std::filesystem::create_directories(folder / "damaged/step_00000004");  // on one node; the other would begin anew
+  words = said("damaged", "run", find);
+  CHECK_THAT(words[0], Catch::Contains("damaged: has commits of a training, and none of them is whole: "));
+  CHECK_THAT(words[1], Catch::Contains("run: has commits of a training on rank 0, and none of them is whole: ") &&
+                           Catch::Contains("all ranks share"));
   std::filesystem::create_directory(folder / "run");
   words = said("run", "nowhere/run", write);
   CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") && Catch::Contains("all ranks share"));

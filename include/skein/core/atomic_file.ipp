@@ -85,9 +85,7 @@ SKEIN_INLINE void AtomicFile::commit() {
   detail::sync_folder(detail::parent_of(path_));
 }
 
-SKEIN_INLINE void AtomicFile::fail(long long offset, const char* what) const {
-  throw FileError(partial_, offset, std::string(what) + ": " + std::strerror(errno));
-}
+SKEIN_INLINE void AtomicFile::fail(long long offset, const char* what) const { throw FileError(partial_, offset, what, errno); }
 
 SKEIN_INLINE void AtomicFile::fail_and_close(const char* what) {
   const int error = errno;
@@ -140,7 +138,7 @@ SKEIN_INLINE void detail::sync_folder(const std::string& folder) {
   const int result = handle < 0 ? -1 : detail::sync(handle), error = errno;
   if (handle >= 0) ::close(handle);
   if (result != 0 && error != EINVAL && error != ENOTSUP)
-    throw FileError(folder, -1, std::string("the folder cannot be brought to the disk: ") + std::strerror(error));
+    throw FileError(folder, -1, "the folder cannot be brought to the disk", error);
 }
 
 }  // namespace skein::inline SKEIN_ABI

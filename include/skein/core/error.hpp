@@ -95,17 +95,24 @@ namespace detail {
 inline bool fault_leaves(int uncaught) { return std::uncaught_exceptions() > uncaught && !Interrupted::any(); }
 }  // namespace detail
 
-/// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault.
+/// A file that is missing, malformed, truncated or of another kind. Carries the path and the byte offset of the fault, and the
+/// errno where a call to the system failed.
 class FileError : public Error {
  public:
   FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where = SourceLocation::current());
+  /// A call to the system failed with this errno, whose text is added.
+  FileError(const std::string& path, long long offset, const std::string& what, int error,
+            SourceLocation where = SourceLocation::current());
   const std::string& path() const noexcept { return path_; }
   /// Byte offset of the fault in the (uncompressed) file; -1 where the file as a whole is meant.
   long long offset() const noexcept { return offset_; }
+  /// The errno of the call that failed; 0 where the calls succeeded, and what the file holds is at fault.
+  int error() const noexcept { return error_; }
 
  private:
   std::string path_;
   long long offset_;
+  int error_ = 0;
 };
 
 namespace detail {

@@ -2,6 +2,7 @@
 // The bodies of error.hpp.
 #pragma once
 #include <atomic>
+#include <cstring>
 #include <exception>
 #include <mutex>
 #include <string>
@@ -97,6 +98,11 @@ SKEIN_INLINE void detail::refuse_moved(const char* what) {
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where)
     : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),
       offset_(offset) {}
+SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, int error,
+                                  SourceLocation where)
+    : FileError(path, offset, text("{}: {}", what, std::strerror(error)), where) {
+  error_ = error;
+}
 
 }  // namespace skein::inline SKEIN_ABI
 

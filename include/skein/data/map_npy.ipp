@@ -20,14 +20,14 @@ SKEIN_INLINE MappedFile map_file(const std::string& path) {
       if (fd >= 0) ::close(fd);
     }
   } const file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) throw FileError(path, -1, std::string("cannot be opened: ") + std::strerror(errno));
+  if (file.fd < 0) throw FileError(path, -1, "cannot be opened", errno);
   struct stat about {};
   if (::fstat(file.fd, &about) != 0 || !S_ISREG(about.st_mode))
     throw FileError(path, -1, "is no plain file: it cannot be mapped");
   if (about.st_size == 0) throw FileError(path, 0, "is empty");
   const auto size = static_cast<std::size_t>(about.st_size);
   void* const at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.fd, 0);
-  if (at == MAP_FAILED) throw FileError(path, -1, std::string("cannot be mapped: ") + std::strerror(errno));
+  if (at == MAP_FAILED) throw FileError(path, -1, "cannot be mapped", errno);
   return {std::shared_ptr<const unsigned char>(static_cast<const unsigned char*>(at),
                                                [size](const unsigned char* p) { ::munmap(const_cast<unsigned char*>(p), size); }),
           size};

@@ -131,7 +131,7 @@ inline File open_file(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) throw FileError(path, -1, "is no plain file");
   File f(std::fopen(path.c_str(), "rb"));
-  if (!f) throw FileError(path, -1, std::string("cannot be opened: ") + std::strerror(errno));
+  if (!f) throw FileError(path, -1, "cannot be opened", errno);
   return f;
 }
 inline long long file_size(std::FILE* f, const std::string& path) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,7 +30,8 @@ enum class Verify { Whole, Table };
 /// CheckpointReader r{path};  r.read("parameters/0.weight", extents, data, pitch);  r.read_object("loader", loader);  r.finish();
 class CheckpointReader {
  public:
-  /// The path of a file, or of the folder of a commit, whose shards are read as one file.
+  /// The path of a file, or of the folder of a commit, whose shards are read as one file: one is open at a time, so that many
+  /// ranks of a process can read a commit of many shards.
   explicit CheckpointReader(const std::string& path, Verify verify = Verify::Whole);
   explicit CheckpointReader(InputFile file, Verify verify = Verify::Whole);
 
@@ -62,7 +64,7 @@ class CheckpointReader {
   template <class T> void read_object(std::string_view name, T& object) {
     const std::size_t at = find(name);
     skein::detail::reading(path(), [&] {
-      from_bytes(read_object_bytes(name), object, files_[pieces_[at].front().file].path(),
+      from_bytes(read_object_bytes(name), object, path_of(pieces_[at].front().file),
                  static_cast<long long>(table_.sections[at].offset));
     });
     taken_[at] = true;
@@ -79,6 +81,7 @@ class CheckpointReader {
 
  private:
   void open_folder();
+  const std::string& path_of(std::size_t file) const { return shards_.empty() ? path_ : shards_[file]; }
   /// A fault of a section; of a byte of the (first) file.
   [[noreturn]] void fail(std::size_t section, const std::string& what) const;
   [[noreturn]] void fail_at(std::uint64_t offset, const std::string& what) const;
@@ -102,7 +105,8 @@ class CheckpointReader {
 
   static constexpr std::uint64_t block_bytes = std::uint64_t{1} << 20;
   std::string path_;
-  std::vector<InputFile> files_;
+  std::optional<InputFile> file_;    // none of a folder
+  std::vector<std::string> shards_;  // paths, of a folder
   FileTable table_;
   std::vector<std::vector<SectionPiece>> pieces_;  // of each section
   std::uint64_t header_hash_ = 0;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of checkpoint_reader.hpp.
 #pragma once
+#include <cerrno>
 #include <sys/stat.h>
 
 #include "../core/hash.hpp"
@@ -23,17 +24,18 @@ SKEIN_INLINE std::uint64_t CheckpointReader::hash() const {
 
 SKEIN_INLINE CheckpointReader::CheckpointReader(const std::string& path, Verify verify) : path_(path) {
   struct stat facts {};
-  if (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+  if (::stat(path.c_str(), &facts) != 0) throw FileError(path, -1, "cannot be opened", errno);
+  if (S_ISDIR(facts.st_mode)) {
     open_folder();
   } else {
-    files_.emplace_back(path);
+    file_.emplace(path);
     read_header();
   }
   if (verify == Verify::Whole) this->verify();
 }
 
 SKEIN_INLINE CheckpointReader::CheckpointReader(InputFile file, Verify verify) : path_(file.path()) {
-  files_.push_back(std::move(file));
+  file_.emplace(std::move(file));
   read_header();
   if (verify == Verify::Whole) this->verify();
 }
@@ -43,9 +45,9 @@ SKEIN_INLINE void CheckpointReader::open_folder() {
   header_hash_ = manifest.header_hash_;
   std::vector<WrittenFile> shards;
   for (int r = 0; r < ranks_of_manifest(manifest.facts(), manifest.path()); ++r) {
-    CheckpointReader shard(InputFile(path_ + "/" + shard_name(r)), Verify::Table);
-    shards.push_back({std::move(shard.table_), static_cast<std::uint64_t>(shard.files_[0].size()), shard.header_hash_});
-    files_.push_back(std::move(shard.files_[0]));
+    shards_.push_back(path_ + "/" + shard_name(r));
+    CheckpointReader shard(InputFile(shards_.back()), Verify::Table);
+    shards.push_back({std::move(shard.table_), static_cast<std::uint64_t>(shard.file_->size()), shard.header_hash_});
   }
   std::vector<GatheredSection> sections = sections_of(shards, path_);
   check_manifest(manifest.facts(), shards, sections, path_);
@@ -81,10 +83,10 @@ SKEIN_INLINE void CheckpointReader::verify() const {
 
 SKEIN_INLINE void CheckpointReader::fail(std::size_t section, const std::string& what) const {
   const SectionPiece& first = pieces_[section].front();
-  throw FileError(files_[first.file].path(), static_cast<long long>(first.offset), what);
+  throw FileError(path_of(first.file), static_cast<long long>(first.offset), what);
 }
 SKEIN_INLINE void CheckpointReader::fail_at(std::uint64_t offset, const std::string& what) const {
-  throw FileError(files_[0].path(), static_cast<long long>(offset), what);
+  throw FileError(path_, static_cast<long long>(offset), what);
 }
 
 /// The first bytes, as many as the file has.
@@ -96,7 +98,7 @@ inline std::string begin_of(const InputFile& file, std::size_t most) {
 }
 
 SKEIN_INLINE void CheckpointReader::read_header() {
-  const InputFile& file = files_[0];
+  const InputFile& file = *file_;
   const auto size = static_cast<std::uint64_t>(file.size());
   const std::string_view known = detail::safetensors_begin;
   if (size == 0) fail_at(0, "is empty");
@@ -125,7 +127,7 @@ SKEIN_INLINE void CheckpointReader::read_header() {
 }
 
 SKEIN_INLINE void CheckpointReader::read_format_1() {
-  const InputFile& file = files_[0];
+  const InputFile& file = *file_;
   const auto size = static_cast<std::uint64_t>(file.size());
   detail::CheckpointHeader header;
   if (size < sizeof header) fail_at(size, "was cut: it ends within its header");
@@ -152,7 +154,7 @@ SKEIN_INLINE void CheckpointReader::read_format_1() {
 }
 
 SKEIN_INLINE void CheckpointReader::check_layout(std::uint64_t begin, std::uint64_t alignment) {
-  const auto size = static_cast<std::uint64_t>(files_[0].size());
+  const auto size = static_cast<std::uint64_t>(file_->size());
   std::uint64_t offset = begin;
   taken_.assign(table_.sections.size(), false);
   for (std::size_t i = 0; i < table_.sections.size(); ++i) {
@@ -235,7 +237,8 @@ SKEIN_INLINE void CheckpointReader::read_section(std::size_t section, std::byte*
   std::vector<std::byte> block;
   std::uint64_t first = 0;  // of the piece, in the section
   for (const SectionPiece& piece : pieces_[section]) {
-    const InputFile& file = files_[piece.file];
+    std::optional<InputFile> shard;
+    const InputFile& file = shards_.empty() ? *file_ : shard.emplace(shards_[piece.file]);
     Hash64 hash;
     if (to && (row_bytes == pitch_bytes || info.bytes == 0)) {
       file.read_at(static_cast<long long>(piece.offset), to + first, piece.bytes);
@@ -271,7 +274,7 @@ SKEIN_INLINE void CheckpointReader::scatter(const std::byte* from, std::uint64_t
 SKEIN_INLINE void CheckpointReader::check_zeros(std::uint64_t from) const {
   char gap[detail::section_alignment];
   const std::uint64_t count = detail::aligned(from) - from;
-  files_[0].read_at(static_cast<long long>(from), gap, count);
+  file_->read_at(static_cast<long long>(from), gap, count);
   for (std::uint64_t i = 0; i < count; ++i)
     if (gap[i] != 0) fail_at(from + i, "the gap between two sections is damaged: it must be zero");
 }

@@ -24,9 +24,7 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 using skein::detail::parent_of;
 using skein::detail::sync_folder;
-[[noreturn]] inline void fail_folder(const std::string& path, const char* what) {
-  throw FileError(path, -1, std::string(what) + ": " + std::strerror(errno));
-}
+[[noreturn]] inline void fail_folder(const std::string& path, const char* what) { throw FileError(path, -1, what, errno); }
 /// The folder, and those above it; its name is on the disk, also where a process that was killed made it.
 inline void make_folders(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) {

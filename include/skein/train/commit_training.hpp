@@ -17,9 +17,12 @@ struct FoundCommit {
   std::int64_t step = -1;            ///< -1: the folder has none
   std::uint64_t hash = 0;            ///< of its manifest
   std::vector<std::string> skipped;  ///< why later ones, and those that some rank could not read, were not taken
+
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & step & hash & skipped); }
 };
 /// The newest commit that is whole on all ranks, with why later ones are not. All ranks call it: one exchange where they find the
-/// same. Throws FileError where there are commits and none of them is whole: a training would begin anew, and remove them.
+/// same. A commit is skipped where it is damaged; where it cannot be read for another reason (too many open files, rights), all
+/// throw. So they do where one of them sees commits and none that is whole: a training would begin anew, and remove them.
 FoundCommit find_commit(const CommitFolder& folder, SavedTraining& training);
 
 namespace detail {

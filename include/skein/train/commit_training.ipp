@@ -2,19 +2,30 @@
 // The bodies of commit_training.hpp.
 #pragma once
 #include <algorithm>
-#include <charconv>
+#include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <iterator>
 #include <optional>
+#include <span>
 
 #include "../core/text.hpp"
+#include "archive.hpp"
 #include "commit_training.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 namespace detail {
+
+/// What was read is bad, or a part of it is not there or cannot be read any more. A sound commit may fail with other errors: of
+/// too many open files, of memory, of rights, of a server that is away.
+inline bool is_damage(const FileError& e) {
+  const int errors_of_disks[] = {0, ENOENT, ENOTDIR, EIO, ENODATA, EILSEQ, EREMOTEIO, EBADMSG, EUCLEAN};
+  return std::ranges::find(errors_of_disks, e.error()) != std::end(errors_of_disks);
+}
 
 /// The newest commit of a step up to `last` that this rank finds whole. Reads all of it.
 inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) {
@@ -26,32 +37,43 @@ inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) 
       found.step = step;
       return found;
     } catch (const VersionError&) { throw; } catch (const FileError& e) {
+      if (!is_damage(e)) throw;
       found.skipped.push_back(e.what());
     }
   }
   return found;
 }
 
-inline std::string found_text(const FoundCommit& found) { return text("{} {}", found.step, found.hash); }
-
 /// Nothing: all ranks have found the same. Else the last step that all may have. Throws CommError where some see no folder.
-inline std::optional<std::int64_t> next_to_try(const std::vector<std::string>& texts, const std::string& folder) {
+inline std::optional<std::int64_t> next_to_try(const std::vector<FoundCommit>& of_ranks, const std::string& folder) {
   std::int64_t least = std::int64_t{1} << 62, most = -1;
   std::size_t without = 0;
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    std::int64_t step = -1;
-    (void)std::from_chars(texts[r].data(), texts[r].data() + texts[r].size(), step);
-    if (step < 0) without = r;
-    least = std::min(least, step);
-    most = std::max(most, step);
+  bool same = true;
+  for (std::size_t r = 0; r < of_ranks.size(); ++r) {
+    const FoundCommit& found = of_ranks[r];
+    if (found.step < 0) without = r;
+    least = std::min(least, found.step);
+    most = std::max(most, found.step);
+    same = same && found.step == of_ranks[0].step && found.hash == of_ranks[0].hash;
   }
-  if (std::all_of(texts.begin(), texts.end(), [&](const std::string& t) { return t == texts[0]; })) return {};
+  if (same) return {};
   if (least < 0)
     throw CommError(
         text("fit: rank {} finds no commit in '{}' that is whole, another rank finds that of step {}: the folder has to "
              "be on a file system that all ranks share",
              without, folder, most));
   return least < most ? least : least - 1;  // one step of two trainings: none of the two
+}
+
+/// No rank has found a commit: throws, on all, where one has skipped some, which a training that begins anew would remove.
+inline void check_begin(const std::vector<FoundCommit>& of_ranks, int rank, const std::string& folder) {
+  const bool own = !of_ranks[static_cast<std::size_t>(rank)].skipped.empty();
+  for (std::size_t r = 0; r < of_ranks.size(); ++r)
+    if (!of_ranks[r].skipped.empty() && (!own || r == static_cast<std::size_t>(rank)))
+      throw FileError(folder, -1,
+                      text("has commits of a training{}, and none of them is whole: {}: move the folder away to begin anew{}",
+                           own ? "" : text(" on rank {}", r), of_ranks[r].skipped.front(),
+                           own ? "" : "; this rank sees none: the folder has to be on a file system that all ranks share"));
 }
 
 /// All ranks work on a folder at a time: what the work of each returns. Where one's throws, all throw: that rank the same again.
@@ -123,19 +145,20 @@ SKEIN_INLINE FoundCommit find_commit(const CommitFolder& folder, SavedTraining& 
     FoundCommit found;
     const std::vector<std::string> texts = detail::said_by_all(folder, training, [&] {
       found = detail::newest_commit(folder, last);
-      return detail::found_text(found);
+      found.skipped.insert(found.skipped.begin(), skipped.begin(), skipped.end());
+      const std::vector<std::byte> bytes = to_bytes(found);
+      return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     });
-    skipped.insert(skipped.end(), found.skipped.begin(), found.skipped.end());
-    if (const auto next = detail::next_to_try(texts, folder.path())) {
+    std::vector<FoundCommit> of_ranks(texts.size());
+    for (std::size_t r = 0; r < texts.size(); ++r)
+      from_bytes(std::as_bytes(std::span(texts[r])), of_ranks[r], "what a rank says of its commits");
+    if (const auto next = detail::next_to_try(of_ranks, folder.path())) {
       last = *next;
+      skipped = found.skipped;
       if (found.step > last) skipped.push_back(folder.commit(found.step) + ": another rank cannot read it, or reads another");
       continue;
     }
-    found.skipped = skipped;
-    if (found.step < 0 && !skipped.empty())
-      throw FileError(
-          folder.path(), -1,
-          "has commits of a training, and none of them is whole: " + skipped.front() + ": move the folder away to begin anew");
+    if (found.step < 0) detail::check_begin(of_ranks, training.rank(), folder.path());
     return found;
   }
 }

@@ -9,13 +9,16 @@ namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE InputFile::InputFile(const std::string& path) : path_(path) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // non-blocking: a pipe must not make us wait
-  if (file_ < 0) throw FileError(path_, -1, std::string("cannot be opened: ") + std::strerror(errno));
+  if (file_ < 0) throw FileError(path_, -1, "cannot be opened", errno);
   struct stat facts {};
-  if (::fstat(file_, &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    ::close(file_);
-    throw FileError(path_, -1, "is not a regular file");
+  const int error = ::fstat(file_, &facts) == 0 ? 0 : errno;
+  if (error == 0 && S_ISREG(facts.st_mode)) {
+    size_ = facts.st_size;
+    return;
   }
-  size_ = facts.st_size;
+  ::close(file_);
+  if (error != 0) throw FileError(path_, -1, "cannot be opened", error);
+  throw FileError(path_, -1, "is not a regular file");
 }
 
 SKEIN_INLINE InputFile::InputFile(std::span<const std::byte> bytes, std::string name)
@@ -48,7 +51,7 @@ SKEIN_INLINE void InputFile::read_at(long long offset, void* bytes, std::size_t 
   while (count > 0) {
     const ssize_t n = ::pread(file_, next, count < (1u << 30) ? count : (1u << 30), offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) throw FileError(path_, offset, std::string("cannot be read: ") + std::strerror(errno));
+    if (n < 0) throw FileError(path_, offset, "cannot be read", errno);
     if (n == 0) throw FileError(path_, offset, "was cut while it was read");
     next += n;
     offset += n;

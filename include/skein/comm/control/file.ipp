@@ -116,8 +116,7 @@ SKEIN_INLINE bool is_private_folder(const std::string& folder) {
 }
 
 SKEIN_INLINE void make_private_folder(const std::string& folder) {
-  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    throw FileError(folder, -1, std::string("could not be made: ") + std::strerror(errno));
+  if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST) throw FileError(folder, -1, "could not be made", errno);
   struct stat s {};
   if (::lstat(folder.c_str(), &s) != 0) throw FileError(folder, -1, std::strerror(errno));
   if (!S_ISDIR(s.st_mode)) throw FileError(folder, -1, "is no folder: ranks of this machine meet in it");
