@@ -13,6 +13,7 @@
 #include <vector>
 
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/core/atomic_file.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
@@ -194,6 +195,25 @@ TEST_CASE("a folder that cannot be listed is not one without commits, and one th
     CHECK(threw == (error == EIO));
     CHECK((said.find("without locks") != said.npos) == (error == ENOLCK));
   }
+}
+
+TEST_CASE("a file that cannot be begun leaves no name", "[train]") {
+  const Scratch scratch;
+  support::FileCalls& calls = support::FileCalls::all();
+  int refused = 0;
+  for (long n = 1;; ++n) {
+    calls.fail(scratch.path, n, EIO);
+    bool threw = false;
+    try {
+      const sk::AtomicFile file(scratch.path + "/file");
+    } catch (const sk::FileError&) { threw = true; }
+    const bool last = n > calls.count();
+    calls.end();
+    if (last) break;
+    refused += threw;
+    if (threw) CHECK(names_in(scratch.path).empty());
+  }
+  CHECK(refused >= 2);  // of open, ftruncate
 }
 
 TEST_CASE("a sound commit that cannot be read now is not skipped for an earlier one, as a damaged one is", "[train]") {

@@ -53,7 +53,11 @@ SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(detail::end
   int result = 0;
   do result = ::ftruncate(file_, 0);
   while (result != 0 && errno == EINTR);
-  if (result != 0) fail_and_close("cannot be emptied");
+  if (result == 0) return;
+  const int error = errno;
+  ::unlink(partial_.c_str());
+  errno = error;
+  fail_and_close("cannot be emptied");
 }
 
 SKEIN_INLINE AtomicFile::~AtomicFile() {
