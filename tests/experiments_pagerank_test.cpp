@@ -9,6 +9,7 @@
 
 #include "../examples/experiments/support/pagerank.hpp"
 #include "fixtures/pagerank.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace ex = experiments;
 namespace sk = skein;
@@ -68,6 +69,15 @@ TEST_CASE("experiments: a fault in a list of edges is named by line and byte", "
   says(std::string("1\0 2", 4), "line 1: \"1?\" is no whole number");
   says(std::string(5000, 'a'), std::string(40, 'a') + "\" is no whole number");
   CHECK_THROWS_AS(ex::read_edge_list("/nowhere/graph.txt"), sk::FileError);
+}
+
+TEST_CASE("experiments: a file of edges is read up to the limit", "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "graph.txt", text = "1 2\n2 3\n" + std::string((1 << 20) - 8, '\n');  // two pieces
+  support::write_file(path, text.data(), text.size());
+  for (const std::uint64_t limit : {std::uint64_t{text.size()}, ~std::uint64_t{0}})
+    CHECK(ex::read_edge_list(path, limit).edges() == 2);
+  CHECK_THROWS_WITH(ex::read_edge_list(path, text.size() - 1), Catch::Contains("is larger than the limit of 1048575 bytes"));
 }
 
 TEST_CASE("experiments: a random graph has its ring, both directions of a pair, and about p of the pairs", "[experiments]") {

@@ -149,6 +149,10 @@ TEST_CASE("A sample or a chunk that takes more than the limit is refused, and so
   CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "long chunks", .targets = ""}); }),
              Contains("chunks of more than 1073741824"));
   CHECK(Hdf5Set(path, {.samples = "long chunks", .targets = "", .limit = 1600000000}).size() == 200000000);
+  for (const std::uint64_t limit : {0, 15})
+    for (const char* name : {"long samples", "long chunks"})
+      CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = name, .targets = "", .limit = limit}); }),
+                 Contains(" samples of more than " + std::to_string(limit) + " bytes"));
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
   CHECK_THAT(fault([&] { Hdf5Set(folder / "pipe"); }), Contains("pipe: is no plain file"));
 }

@@ -85,8 +85,16 @@ inline EdgeList parse_edge_list(std::string_view text, const std::string& path) 
 /// Reads a file, plain or gzip, of at most `limit` bytes.
 inline EdgeList read_edge_list(const std::string& path, std::uint64_t limit = std::uint64_t{1} << 32) {
   sk::data::ByteSource source(path);
-  const std::vector<unsigned char> bytes = source.rest(limit);
-  return parse_edge_list({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, path);
+  constexpr std::size_t piece = std::size_t{1} << 20;
+  std::string text;
+  for (std::size_t got = piece; got == piece;) {
+    const std::size_t done = text.size();
+    text.resize(done + piece);
+    got = source.read(text.data() + done, piece);
+    text.resize(done + got);
+    if (text.size() > limit) source.fail(source.offset(), "is larger than the limit of " + std::to_string(limit) + " bytes");
+  }
+  return parse_edge_list(text, path);
 }
 
 /// Each pair of nodes is joined, in both directions, with probability p; and each i links to i + 1, the last to the first. Pairs

@@ -65,19 +65,6 @@ class ByteSource {
     }
     return bytes;
   }
-  /// Everything that is left, at most `limit` bytes.
-  std::vector<unsigned char> rest(std::uint64_t limit) {
-    std::vector<unsigned char> bytes;
-    bytes.reserve(static_cast<std::size_t>(std::min(most(), limit)) + 1);  // untouched: address space, no memory
-    while (true) {
-      const std::size_t done = bytes.size(), piece = std::min<std::size_t>(first_piece, limit + 1 - done);
-      bytes.resize(done + piece);
-      const std::size_t got = read(bytes.data() + done, piece);
-      bytes.resize(done + got);
-      if (bytes.size() > limit) fail(offset_, "is larger than the limit of " + std::to_string(limit) + " bytes");
-      if (got < piece) return bytes;
-    }
-  }
   /// Throws unless everything has been read.
   void expect_end(const char* after);
   [[noreturn]] void fail(std::int64_t offset, const std::string& what) const { throw FileError(path_, offset, what); }

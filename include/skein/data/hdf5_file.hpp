@@ -153,10 +153,9 @@ class Hdf5Array {
   /// A row is read as up to 8 bytes a value, and the library holds a whole chunk.
   void check_sizes(std::uint64_t limit) const {
     const auto check = [&](const hsize_t* extents, std::size_t n, const char* what) {
-      std::uint64_t values = 1;
-      for (std::size_t i = 0; i < n; ++i)
-        values = extents[i] > (limit / 8) / values ? limit : values * std::max<hsize_t>(extents[i], 1);
-      if (values > limit / 8)
+      std::uint64_t fit = limit / 8;
+      for (std::size_t i = 0; i < n; ++i) fit /= std::max<hsize_t>(extents[i], 1);
+      if (fit == 0)
         throw FileError(
             path_, -1,
             "has in '" + name_ + "' " + what + " of more than " + std::to_string(limit) + " bytes: give Hdf5Set a larger .limit");
