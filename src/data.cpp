@@ -4,8 +4,10 @@
 #include <skein/data/cifar10.ipp>
 #include <skein/data/csv.ipp>
 #include <skein/data/csv_cursor.ipp>
+#include <skein/data/csv_text.ipp>
 #include <skein/data/finite.ipp>
 #include <skein/data/from_tensors.ipp>
+#include <skein/data/growing_array.ipp>
 #include <skein/data/idx.ipp>
 #include <skein/data/in_memory.ipp>
 #include <skein/data/loader.ipp>

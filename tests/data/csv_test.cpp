@@ -198,6 +198,39 @@ TEST_CASE("a long file is cut into blocks of whole lines, whatever its quotes, a
   CHECK(fault_of(cut, {.threads = 2}).text == fault);
 }
 
+TEST_CASE("an empty line of one column is a row without a value, nothing, or refused by its line, and never lost in silence") {
+  using sk::data::EmptyLines;
+  const std::string words =
+      "is empty, which in a table of one column may be a row without a value: give the options of read_csv .empty_lines = "
+      "EmptyLines::missing if it is, EmptyLines::skipped if it is not";
+  const std::string text = "\n\r\nsize\n1\n\n\r\n4\n\n5";
+  CHECK(fault_of(text).text == "t.csv (byte 10): line 5: " + words);
+  CHECK(fault_of("size\n\n1\n").text == "t.csv (byte 5): line 2: " + words);
+  const auto skipped = parse_csv(text, "t", {.empty_lines = EmptyLines::skipped});
+  CHECK(skipped.numbers("size") == std::vector<double>{1, 4, 5});
+  const auto missing = parse_csv(text, "t", {.empty_lines = EmptyLines::missing});
+  CHECK(missing.texts("size") == std::vector<std::string>{"1", "", "", "4", "", "5"});
+  CHECK(parse_csv("a\nx\n\ny\n", "t", {.empty_lines = EmptyLines::missing}).texts("a") == std::vector<std::string>{"x", "", "y"});
+  CHECK(parse_csv("a\n1\n2\n\n\r\n\n", "t").rows() == 2);                 // behind the last row
+  CHECK(parse_csv("a\n1\n \n\"\"\n2\n", "t").rows() == 4);                // fields that are empty are values that are missing
+  CHECK(parse_csv("a,b\n\n1,2\n\n3,4\n", "t").numbers("b").size() == 2);  // no row of two columns is empty
+  CHECK(parse_csv("a\r1\r\r2\r", "t", {.empty_lines = EmptyLines::missing}).rows() == 3);
+  std::string many = "a\n";
+  std::vector<std::string> values;
+  for (int i = 0; many.size() < 5'000'000; ++i) {  // over the ends of blocks, too
+    const bool gap = i >= 300'000 && i < 300'000 + (1 << 21);
+    many += gap ? "\n" : std::to_string(i) + "\n";
+    values.push_back(gap ? "" : std::to_string(i));
+  }
+  for (const int threads : {1, 3}) {
+    CHECK(parse_csv(many, "t", {.empty_lines = EmptyLines::missing, .threads = threads}).texts("a") == values);
+    const auto nothing = parse_csv(many, "t", {.empty_lines = EmptyLines::skipped, .threads = threads});
+    CHECK(nothing.rows() == static_cast<std::int64_t>(values.size()) - (1 << 21));
+    CHECK(fault_of(many, {.threads = threads})
+              .says("t.csv (byte " + std::to_string(many.find("\n\n") + 1) + "): line 300002: is empty"));
+  }
+}
+
 TEST_CASE("what is no table is refused by line and byte") {
   CHECK(fault_of("").text == "t.csv (byte 0): is empty: a table is wanted");
   CHECK(fault_of("a,b\n1,2\n1\n").says("line 3: has 1 fields, the first line has 2"));

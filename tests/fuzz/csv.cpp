@@ -16,6 +16,8 @@ void run(fuzz::Input data) {
   skein::data::CsvOptions options;
   options.header = data[0] % 3 == 0 ? Header::automatic : data[0] % 3 == 1 ? Header::present : Header::absent;
   options.separator = data[0] & 4 ? ';' : data[0] & 8 ? '\t' : ',';
+  using skein::data::EmptyLines;
+  options.empty_lines = data[0] & 16 ? EmptyLines::missing : data[0] & 32 ? EmptyLines::skipped : EmptyLines::refused;
   const std::string_view text = fuzz::words(data.subspan(1));
   try {
     const skein::data::Table table = skein::data::parse_csv(text, "fuzz", options);
@@ -39,6 +41,8 @@ std::vector<fuzz::Bytes> seeds() {
   return {fuzz::bytes_of(std::string(1, '\0') + "a,b\n1,2.5e3\n\"x\"\"y\",\n"),
           fuzz::bytes_of("\x04"
                          "007;NA\r\n-1;+2\r\n"),
+          fuzz::bytes_of("\x10"
+                         "a\n\n1\r\n\n\n2"),
           fuzz::bytes_of("\x09"
                          "1\t2\n3\t1e-400\n")};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reader for tables as comma-separated values (RFC 4180: quotes, doubled quotes, CR LF or LF), with or without a header line,
 // plain or gzip. A column whose values are all numbers, or missing, is one of numbers; any other is one of texts. The file is
-// read in stretches, whose lines several threads take apart: beside the table, memory is a few megabytes.
+// read in stretches, whose lines several threads take apart: beside the table, memory is some megabytes a thread.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -15,11 +15,18 @@ namespace skein::inline SKEIN_ABI::data {
 /// Whether the first line names the columns. automatic: it does if any of its fields is neither a number nor missing.
 enum class Header { automatic, present, absent };
 
+/// What an empty line between the rows of a table of one column is: a FileError that names the line; a row without a value; or
+/// nothing, as for pandas.read_csv and numpy.loadtxt. Only such a line can be either: in a table of several columns empty lines
+/// are always skipped, as are those before the first row's line and behind the last row.
+enum class EmptyLines { refused, missing, skipped };
+
 /// How to read a table.
 struct CsvOptions {
   Header header = Header::automatic;
   char separator = ',';
-  /// Bytes of the file, uncompressed; and of the table's memory so many more than the file has.
+  EmptyLines empty_lines = EmptyLines::refused;
+  /// Bytes of the file, uncompressed; and of the table's memory so many more than the file has. A line has at most a 16th of it,
+  /// or 2 MB a thread. Reading needs beside the table at most three such lines, 16 MB a thread and 1 KB a column.
   std::uint64_t limit = std::uint64_t{1} << 30;
   int most_columns = 100'000;
   std::vector<std::string> columns{};  ///< only these, in the file's order; empty: all

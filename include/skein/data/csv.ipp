@@ -9,73 +9,11 @@
 #include <utility>
 
 #include "../core/workers.hpp"
-#include "byte_source.hpp"
 #include "csv.hpp"
 #include "csv_cursor.hpp"
+#include "csv_text.hpp"
 
 namespace skein::inline SKEIN_ABI::data::detail {
-
-/// Stretches of whole lines: of a text in memory, or of a file through a buffer.
-class CsvText {
- public:
-  CsvText(std::string_view text, std::string path, const CsvOptions& o) : text_(text), path_(std::move(path)), options_(o) {}
-  CsvText(const std::string& path, const CsvOptions& o) : path_(path), file_(std::make_unique<ByteSource>(path)), options_(o) {}
-
-  const std::string& path() const { return path_; }
-  /// Bytes of the file as it is stored.
-  std::uint64_t stored() const { return file_ ? file_->stored() : text_.size(); }
-  /// The next lines, in blocks of about a megabyte, at most `most`; none at the end.
-  std::vector<std::string_view> next(int most) {
-    for (std::size_t wanted = static_cast<std::size_t>(most) * block_bytes;; wanted *= 2) {  // twice: a line is longer than that
-      const std::string_view rest = ahead(wanted);
-      const int parts = static_cast<int>(std::clamp<std::size_t>(rest.size() / least_bytes, 1, static_cast<std::size_t>(most)));
-      std::vector<std::size_t> cuts = line_cuts(rest, options_.separator, parts);
-      if (ended_ && !rest.empty()) {  // the last line may have no end
-        if (cuts.empty() || (cuts.back() < rest.size() && static_cast<int>(cuts.size()) < parts)) cuts.push_back(rest.size());
-        cuts.back() = rest.size();
-      }
-      if (cuts.empty() && !ended_) continue;
-      std::vector<std::string_view> blocks;
-      for (std::size_t begin = 0; const std::size_t cut : cuts) blocks.push_back(rest.substr(begin, cut - begin)), begin = cut;
-      stretch_ = used_;
-      if (!cuts.empty()) used_ += cuts.back();
-      return blocks;
-    }
-  }
-  /// Goes back to so many bytes behind the beginning of what next() gave.
-  void rewind_to(std::size_t bytes) { used_ = stretch_ + bytes; }
-  /// The byte of the whole text at which next()'s lines begin.
-  std::size_t place() const { return gone_ + stretch_; }
-
- private:
-  static constexpr std::size_t block_bytes = 1 << 20, least_bytes = 1 << 16;
-
-  /// That many bytes which were not used; fewer only at the end.
-  std::string_view ahead(std::size_t wanted) {
-    if (!file_) {
-      ended_ = text_.size() - used_ <= wanted;
-      return text_.substr(used_, wanted);
-    }
-    if (const std::size_t there = buffer_.size() - used_; !ended_ && there < wanted) {
-      buffer_.erase(0, used_);
-      gone_ += std::exchange(used_, 0);
-      buffer_.resize(wanted);
-      buffer_.resize(there + file_->read(buffer_.data() + there, wanted - there));
-      ended_ = buffer_.size() < wanted;
-      if (gone_ + buffer_.size() > options_.limit)
-        file_->fail(file_->offset(), "is larger than the limit of " + std::to_string(options_.limit) + " bytes");
-    }
-    return std::string_view(buffer_).substr(used_);
-  }
-
-  std::string_view text_;
-  std::string path_;
-  std::unique_ptr<ByteSource> file_;
-  const CsvOptions& options_;
-  std::string buffer_;
-  std::size_t used_ = 0, stretch_ = 0, gone_ = 0;
-  bool ended_ = false;
-};
 
 /// What a pass makes of a column. padded: numbers, some of which have zeros before them, whose texts are kept beside them.
 enum class Take { nothing, numbers, padded, texts };
@@ -83,9 +21,9 @@ enum class Take { nothing, numbers, padded, texts };
 /// The values of one block of lines.
 struct CsvBlock {
   std::vector<Column> columns;
-  std::vector<Take> found;  // what the columns turn out to be
-  std::int64_t lines = 0;
-  std::optional<CsvFault> fault;
+  std::vector<Take> found;                             // what the columns turn out to be
+  std::int64_t lines = 0, rows = 0, empty_before = 0;  // empty lines before its text, behind the last row that came
+  std::optional<CsvFault> empty, fault;                // empty: the first of its empty lines behind its last row
 };
 
 /// One pass over the lines. Another is needed where a column of numbers turns out to be one of texts.
@@ -98,7 +36,7 @@ class CsvPass {
 
   /// The lines of a stretch; `line` is the number of the first, and becomes that of the line behind them.
   void add(const CsvText& input, const std::vector<std::string_view>& texts, std::int64_t& line) {
-    while (blocks_.size() < texts.size()) blocks_.push_back({columns_of_block(), take_, 0, {}});
+    while (blocks_.size() < texts.size()) blocks_.push_back({columns_of_block(), take_, 0, 0, 0, {}, {}});
     if (texts.size() > 1 && !team_) team_ = std::make_unique<Workers>(options_.threads, Denormals::keep);
     std::atomic<std::size_t> next = 0;
     together(texts.size() > 1, [&] {
@@ -110,18 +48,14 @@ class CsvPass {
       line += blocks_[i].lines;
       place += texts[i].size();
     }
+    if (!took_right()) return;
+    within_limit(input, place, bytes_to_widen(texts.size()));
     next = 0;
-    if (took_right())
-      together(texts.size() > 1, [&] {
-        for (std::size_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < columns_.size();)
-          for (std::size_t i = 0; i < texts.size(); ++i) columns_[c].append(blocks_[i].columns[c]);
-      });
-    std::uint64_t bytes = 0;
-    for (const Column& column : columns_) bytes += column.bytes();
-    if (bytes > options_.limit && bytes - options_.limit > input.stored())
-      throw FileError(input.path(), static_cast<long long>(place),
-                      "becomes a table of more than " + std::to_string(bytes) +
-                          " bytes: give the options of read_csv a larger .limit, or name the .columns that are wanted");
+    together(texts.size() > 1, [&] {
+      for (std::size_t c; (c = next.fetch_add(1, std::memory_order_relaxed)) < columns_.size();)
+        for (std::size_t i = 0; i < texts.size(); ++i) append(c, blocks_[i]);
+    });
+    within_limit(input, place, 0);
   }
   /// What the columns are, and whether the pass took them so.
   const std::vector<Take>& right() const { return right_; }
@@ -148,20 +82,74 @@ class CsvPass {
   template <class Work> void together(bool parallel, const Work& work) {
     parallel ? team_->run([&](const Worker&) { work(); }) : work();
   }
-  void check(const CsvBlock& block, const std::string& path, std::int64_t line, std::size_t place) {
-    if (block.fault)
-      throw FileError(path, static_cast<long long>(place + block.fault->at),
-                      "line " + std::to_string(line + block.fault->line - 1) + ": " + block.fault->what);
+  /// A fault of a block whose first line and byte are these.
+  static FileError file_error(const CsvFault& fault, const std::string& path, std::int64_t line, std::size_t place) {
+    return {path, static_cast<long long>(place + fault.at), "line " + std::to_string(line + fault.line - 1) + ": " + fault.what};
+  }
+  void check(CsvBlock& block, const std::string& path, std::int64_t line, std::size_t place) {
+    if ((block.rows > 0 || block.fault) && empty_) {
+      if (options_.empty_lines == EmptyLines::refused) throw file_error(*empty_, path, 1, 0);
+      if (options_.empty_lines == EmptyLines::missing) block.empty_before = empty_lines_;
+      empty_.reset();
+    }
+    if (block.fault) throw file_error(*block.fault, path, line, place);
+    if (block.empty) {
+      if (!empty_) empty_ = CsvFault{line + block.empty->line - 1, place + block.empty->at, block.empty->what}, empty_lines_ = 0;
+      empty_lines_ += block.lines - block.empty->line + 1;
+    }
     for (std::size_t c = 0; c < columns_.size(); ++c) right_[c] = std::max(right_[c], block.found[c]);
+  }
+  void append(std::size_t c, const CsvBlock& block) {
+    for (std::int64_t i = 0; i < block.empty_before; ++i) columns_[c].add_missing();
+    columns_[c].append(block.columns[c]);
+  }
+  /// What the first blocks add beside their own values: 4 bytes for each value of a column that becomes wide, and empty lines.
+  std::uint64_t bytes_to_widen(std::size_t blocks) const {
+    std::uint64_t bytes = 0;
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      bool widens = false;
+      for (std::size_t i = 0; i < blocks; ++i) {
+        widens = widens || (!columns_[c].wide() && blocks_[i].columns[c].wide());
+        bytes += 8 * static_cast<std::uint64_t>(blocks_[i].empty_before);
+      }
+      if (widens) bytes += 4 * static_cast<std::uint64_t>(columns_[c].size());
+    }
+    return bytes;
+  }
+  void within_limit(const CsvText& input, std::size_t place, std::uint64_t more) const {
+    std::uint64_t bytes = more;
+    for (std::size_t c = 0; c < columns_.size(); ++c)
+      bytes += columns_[c].bytes() + (take_[c] == Take::padded ? 8 * static_cast<std::uint64_t>(columns_[c].texts().size()) : 0);
+    if (bytes > options_.limit && bytes - options_.limit > input.stored())
+      throw FileError(input.path(), static_cast<long long>(place),
+                      "becomes a table of more than " + std::to_string(bytes) +
+                          " bytes: give the options of read_csv a larger .limit, or name the .columns that are wanted");
   }
   void read(std::string_view text, CsvBlock& block) const {
     for (Column& column : block.columns) column.clear();
     block.found = take_;
+    block.lines = block.rows = block.empty_before = 0;
+    block.empty.reset();
     CsvCursor cursor(text, options_.separator);
     try {
-      while (cursor.more()) read_line(cursor, block);
+      for (; read_empty(cursor, block); ++block.rows) read_line(cursor, block);
       block.lines = cursor.line() - 1;
     } catch (const CsvFault& fault) { block.fault = fault; }
+  }
+  /// Takes the empty lines, which may be rows where there is one column; false at the end of the text.
+  bool read_empty(CsvCursor& cursor, CsvBlock& block) const {
+    const std::int64_t line = cursor.line();
+    const std::size_t place = cursor.place();
+    const bool more = cursor.more();
+    if (columns_.size() != 1 || cursor.line() == line) return more;
+    CsvFault fault{line, place,
+                   "is empty, which in a table of one column may be a row without a value: give the options of read_csv "
+                   ".empty_lines = EmptyLines::missing if it is, EmptyLines::skipped if it is not"};
+    if (!more) block.empty = std::move(fault);
+    else if (options_.empty_lines == EmptyLines::refused) throw fault;
+    else if (options_.empty_lines == EmptyLines::missing)
+      for (std::int64_t i = line; i < cursor.line(); ++i) block.columns[0].add_missing();
+    return more;
   }
   void read_line(CsvCursor& cursor, CsvBlock& block) const {
     const std::int64_t line = cursor.line();
@@ -203,6 +191,8 @@ class CsvPass {
   std::vector<Take> take_, right_;
   std::vector<Column> columns_;
   std::vector<CsvBlock> blocks_;
+  std::optional<CsvFault> empty_;  // the first of the empty lines behind the last row so far
+  std::int64_t empty_lines_ = 0;
   std::unique_ptr<Workers> team_;
 };
 
@@ -259,7 +249,7 @@ SKEIN_INLINE std::vector<Take> take_as_asked(const CsvHead& head, const std::str
 SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOptions& options) {
   if (options.separator == '"' || options.separator == '\n' || options.separator == '\r')
     throw ArgumentError("a CSV separator cannot be a quote or a line end");
-  const int blocks = 2 * (options.threads > 0 ? options.threads : Workers::default_count());
+  const int threads = options.threads > 0 ? options.threads : Workers::default_count();
   std::vector<Take> take;
   while (true) {
     CsvText input = open();
@@ -275,6 +265,8 @@ SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOpt
       take = sample.right();
       input.rewind_to(0);
     }
+    // Each block has its own columns: of very many columns there are fewer blocks.
+    const int blocks = std::clamp(400'000 / static_cast<int>(head.names.size()), 1, 2 * threads);
     CsvPass pass(options, head.names, take);
     std::int64_t line = 1 + head.lines;
     while (!(texts = input.next(blocks)).empty()) pass.add(input, texts, line);
@@ -288,13 +280,14 @@ SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOpt
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE Table parse_csv(std::string_view text, const std::string& path, const CsvOptions& options) {
-  return skein::detail::reading(
-      path, [&] { return detail::read_table([&] { return detail::CsvText(text, path, options); }, options); });
+  return skein::detail::reading(path, [&] {
+    return detail::read_table([&] { return detail::CsvText(text, path, options.separator, options.limit); }, options);
+  });
 }
 
 SKEIN_INLINE Table read_csv(const std::string& path, const CsvOptions& options) {
-  return skein::detail::reading(path,
-                                [&] { return detail::read_table([&] { return detail::CsvText(path, options); }, options); });
+  return skein::detail::reading(
+      path, [&] { return detail::read_table([&] { return detail::CsvText(path, options.separator, options.limit); }, options); });
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

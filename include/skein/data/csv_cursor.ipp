@@ -25,8 +25,7 @@ SKEIN_INLINE bool MissingWords::listed(std::string_view field) const {
 }
 
 SKEIN_INLINE bool CsvCursor::more() {
-  while (at_ < end_ && (*at_ == '\n' || *at_ == '\r'))
-    if (*at_++ == '\n') ++line_;
+  while (at_ < end_ && (*at_ == '\n' || *at_ == '\r')) behind_field();
   return at_ < end_;
 }
 

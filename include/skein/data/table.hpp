@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "growing_array.hpp"
 #include "in_memory.hpp"
 #include "text_pool.hpp"
 
@@ -41,8 +42,10 @@ class Column {
   std::int32_t code(std::int64_t row) const { return integers_[static_cast<std::size_t>(row)]; }
   const TextPool& texts() const { return texts_; }
   bool missing(std::int64_t row) const;
-  /// What the values take in memory.
+  /// What the values take in memory; of texts at most.
   std::uint64_t bytes() const;
+  /// Whether each value takes 8 bytes, not 4.
+  bool wide() const { return wide_; }
   /// The value as a text: of a number as take_as_numbers() found it, else the shortest that reads back as the same; empty where
   /// it is missing.
   std::string text(std::int64_t row) const;
@@ -67,8 +70,8 @@ class Column {
 
   std::string name_;
   bool text_ = false, wide_ = false;
-  std::vector<std::int32_t> integers_;  // whole numbers, or numbers of texts
-  std::vector<double> numbers_;
+  GrowingArray<std::int32_t> integers_;  // whole numbers, or numbers of texts
+  GrowingArray<double> numbers_;
   TextPool texts_;
   std::vector<double> values_;  // of texts_, where they are numbers
   std::int64_t reworded_ = -1;

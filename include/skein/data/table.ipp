@@ -82,11 +82,13 @@ SKEIN_INLINE void Column::add_missing() {
 }
 
 SKEIN_INLINE void Column::widen() {
-  std::vector<double> wide;
-  wide.reserve(integers_.capacity());
-  for (std::int64_t i = 0; i < size(); ++i) wide.push_back(number(i));
-  numbers_ = std::move(wide);
-  integers_ = {};
+  constexpr std::size_t piece = 1 << 18;
+  numbers_.resize(integers_.size());
+  while (!integers_.empty()) {  // from behind, and what has been read is given back: never both arrays as a whole
+    const std::size_t end = integers_.size(), begin = end > piece ? end - piece : 0;
+    for (std::size_t i = begin; i < end; ++i) numbers_[i] = number(static_cast<std::int64_t>(i));
+    integers_.shrink(begin);
+  }
   wide_ = true;
 }
 
@@ -94,13 +96,18 @@ SKEIN_INLINE void Column::append(const Column& other) {
   if (text_) {
     std::vector<std::int32_t> here(static_cast<std::size_t>(other.texts_.size()));
     for (std::int32_t i = 0; i < other.texts_.size(); ++i) here[static_cast<std::size_t>(i)] = texts_.add(other.texts_[i]);
-    for (const std::int32_t code : other.integers_) integers_.push_back(code < 0 ? -1 : here[static_cast<std::size_t>(code)]);
+    const std::size_t before = integers_.size(), count = other.integers_.size();
+    integers_.resize(before + count);
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::int32_t code = other.integers_[i];
+      integers_[before + i] = code < 0 ? -1 : here[static_cast<std::size_t>(code)];
+    }
     return;
   }
   if (other.reworded_ >= 0 && reworded_ < 0) reworded_ = size() + other.reworded_;
   if (other.wide_ && !wide_) widen();
-  if (!wide_) integers_.insert(integers_.end(), other.integers_.begin(), other.integers_.end());
-  else if (other.wide_) numbers_.insert(numbers_.end(), other.numbers_.begin(), other.numbers_.end());
+  if (!wide_) integers_.append(other.integers_.data(), other.integers_.size());
+  else if (other.wide_) numbers_.append(other.numbers_.data(), other.numbers_.size());
   else
     for (std::int64_t i = 0; i < other.size(); ++i) numbers_.push_back(other.number(i));
 }

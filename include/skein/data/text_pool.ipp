@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of text_pool.hpp.
 #pragma once
+#include <algorithm>
 #include <functional>
 
 #include "text_pool.hpp"
@@ -17,7 +18,7 @@ SKEIN_INLINE std::int32_t TextPool::add(std::string_view text) {
   if (2 * ends_.size() >= slots_.size()) grow();
   std::int32_t& number = slots_[slot(text)];
   if (number >= 0) return number;
-  bytes_.append(text);
+  bytes_.append(text.data(), text.size());
   ends_.push_back(bytes_.size());
   return number = size() - 1;
 }
@@ -27,11 +28,18 @@ SKEIN_INLINE std::int32_t TextPool::find(std::string_view text) const { return s
 SKEIN_INLINE void TextPool::clear() {
   bytes_.clear();
   ends_.clear();
-  slots_.assign(slots_.size(), -1);
+  free_slots(slots_.size());
+}
+
+SKEIN_INLINE void TextPool::free_slots(std::size_t count) {
+  slots_.resize(count);
+  std::fill_n(slots_.data(), count, -1);
 }
 
 SKEIN_INLINE void TextPool::grow() {
-  slots_.assign(slots_.empty() ? 16 : 2 * slots_.size(), -1);
+  const std::size_t count = slots_.empty() ? 16 : 2 * slots_.size();
+  slots_.shrink(0);  // they are made anew
+  free_slots(count);
   for (std::int32_t i = 0; i < size(); ++i) slots_[slot((*this)[i])] = i;
 }
 
