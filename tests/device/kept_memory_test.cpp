@@ -37,3 +37,10 @@ TEST_CASE("memory that is kept stays when its arena ends") {
   CHECK(p[0] == 5);
   CHECK(sk::Arena<float>(64).data() != p);
 }
+
+TEST_CASE("memory behind an arena is not the arena's") {
+  alignas(64) static char block[128];
+  sk::KeptMemory::add(block, 64);
+  sk::KeptMemory::keep(block + 64);
+  CHECK(sk::KeptMemory::remove(block));
+}

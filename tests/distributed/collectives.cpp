@@ -3,6 +3,7 @@
 // Run under mpirun on 1, 2, 3, 4 and 7 ranks with the main of tests/support/mpi_main.cpp; every rank runs every case.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -108,6 +109,56 @@ TEST_CASE("a message of another length is refused") {
   another.send(three, 0, 2);
   CHECK_THAT(thrown([&] { another.recv(four, 0, 2); }),
              Equals("recv from rank 0 (tag 2): the message has 12 bytes, the receiver's span 16"));
+}
+
+TEST_CASE("a poll that finds a message of another length ends all ranks") {
+  const bool shared = GENERATE(true, false);
+  sk::MpiComm world{MPI_COMM_WORLD, options(shared, 5)};
+  if (world.size() == 1) return;
+  const std::vector<int> three(3);
+  std::vector<int> two(2);
+  const std::string text = thrown([&] {
+    if (world.rank() == 0) world.send(three, 1, 1);
+    if (world.rank() == 1)
+      for (auto request = world.irecv(two, 0, 1); !request.poll();) std::this_thread::sleep_for(1ms);
+    world.barrier();
+  });
+  CHECK_THAT(text, Equals("recv from rank 0 (tag 1): the message is longer than the receiver's span of 8 bytes"));
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("what comes after a communicator has failed is written nowhere") {
+  sk::MpiComm world{MPI_COMM_WORLD, options(false, 0.4)};
+  const int rank = world.rank(), n = world.size();
+  if (n == 1) return;
+  const int call = GENERATE(range(0, 3));
+  CAPTURE(call);
+  constexpr std::size_t count = 1000;
+  constexpr int bytes = count * sizeof(int);
+  std::vector<int> data(count * static_cast<std::size_t>(n), 1), late(count, 3);
+  std::string text;
+  if (rank != 1)
+    text = thrown([&] {
+      if (call == 0) world.recv(std::span(data).first(count), 1, 3);
+      if (call == 1) world.all_gather(late, data);
+      if (call == 2) world.broadcast(std::span(data).first(count), 1);
+    });
+  if (rank != 1) CHECK_THAT(text, Contains(call == 0 ? "no counterpart within" : "rank 1 did not arrive within"));
+  std::fill(data.begin(), data.end(), 7);  // as whoever has this memory next
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 1) {  // comes late, by MPI's own calls, as it does while it has not heard of the failure
+    std::vector<MPI_Request> sent(call == 2 ? 1 : static_cast<std::size_t>(n), MPI_REQUEST_NULL);
+    constexpr int transport = sk::comm::MessageTransport::tag;
+    if (call == 2) MPI_Ibcast(late.data(), bytes, MPI_BYTE, 1, world.native(), &sent[0]);
+    for (int r = 0; call < 2 && r < n; ++r)
+      if (r != 1)
+        MPI_Isend(late.data(), bytes, MPI_BYTE, r, call == 0 ? 3 : transport, world.native(), &sent[static_cast<std::size_t>(r)]);
+    MPI_Waitall(static_cast<int>(sent.size()), sent.data(), MPI_STATUSES_IGNORE);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  std::this_thread::sleep_for(50ms);
+  MPI_Barrier(MPI_COMM_WORLD);
+  CHECK(std::count(data.begin(), data.end(), 7) == static_cast<std::ptrdiff_t>(data.size()));
 }
 
 TEST_CASE("the same bits over threads, shared memory and messages") {

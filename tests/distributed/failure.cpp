@@ -8,6 +8,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <optional>
+#include <vector>
+
 namespace cases = failure_cases;
 namespace sk = skein;
 
@@ -94,6 +97,29 @@ TEST_CASE("a call of all ranks that one process makes alone is named, and who ha
     if (rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1800));  // it is there, and does something else
   });
   if (rank == 0) CHECK_THAT(text, Catch::Contains(cases::alone_text(what, size)));
+}
+
+TEST_CASE("an exception that passes through a call that was started ends the others at once", "[distributed]") {
+  int size = 1, rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (size == 1 || size > 3) return;
+  const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
+  const bool outlives = GENERATE(true, false);  // the communicator, the catch
+  CAPTURE(static_cast<int>(transport), outlives);
+  std::vector<float> data(5000);
+  const std::string text = of_all(transport, 10, [&](sk::MpiComm& world) {
+    std::optional<sk::MpiComm> part;
+    if (!outlives) part.emplace(world.split(0));
+    sk::MpiComm& all = outlives ? world : *part;
+    if (rank == 1) {
+      const auto request = all.start_all_reduce(data);
+      throw sk::CommError("a fault of rank 1's own");
+    }
+    for (int i = 0; i < 2; ++i) all.all_reduce(data);
+  });
+  if (rank == 1) CHECK(text == "a fault of rank 1's own");
+  else CHECK_THAT(text, Catch::Contains("rank 1 failed: an exception passed through a call that was under way"));
 }
 
 TEST_CASE("Reproducible refuses sums in native order", "[distributed]") {

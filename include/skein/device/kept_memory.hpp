@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which host memory arenas have, and what of it must never be released: a communicator whose started call cannot be cancelled
-// leaves the memory to it. So such calls work in arenas directly, and in buffers of their own elsewhere.
+// leaves the memory to it. So those of MPI work in arenas directly, and in buffers of their own elsewhere.
 #pragma once
 #include <cstddef>
 #include <map>

@@ -34,7 +34,9 @@ SKEIN_INLINE bool KeptMemory::holds(const void* p, std::size_t bytes) {
 SKEIN_INLINE void KeptMemory::keep(const void* p) {
   Table& t = table();
   const std::lock_guard lock(t.mutex);
-  if (const auto block = find(t, static_cast<const char*>(p)); block != t.blocks.end()) block->second.kept = true;
+  const char* const at = static_cast<const char*>(p);
+  if (const auto block = find(t, at); block != t.blocks.end() && at < block->first + block->second.bytes)
+    block->second.kept = true;
 }
 
 SKEIN_INLINE KeptMemory::Table& KeptMemory::table() {

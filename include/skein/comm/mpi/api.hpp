@@ -9,6 +9,7 @@
 #endif
 #include <mpi.h>
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,10 @@ class WorldReturnsErrors {
 /// some of them may be started collectives, whose errors need care; messages are tested faster.
 bool test_all(std::vector<MPI_Request>& requests, bool collectives, const char* call,
               SourceLocation where = SourceLocation::current());
+
+/// Ends receives of a communicator that has failed, so that nothing more is written where they point. False where a message that
+/// has begun to arrive does not end within a tenth of a second: MPI cannot cancel it.
+bool cancel_receives(std::span<MPI_Request> receives);
 
 /// MPI is running: initialised, and not yet finalised.
 bool mpi_runs();

@@ -44,6 +44,16 @@ SKEIN_MPI_INLINE bool test_all(std::vector<MPI_Request>& requests, bool collecti
   return true;
 }
 
+SKEIN_MPI_INLINE bool cancel_receives(std::span<MPI_Request> receives) {
+  for (MPI_Request& r : receives)
+    if (r != MPI_REQUEST_NULL) MPI_Cancel(&r);
+  const double end = MPI_Wtime() + 0.1;
+  const int n = static_cast<int>(receives.size());
+  int done = 0;
+  while (MPI_Testall(n, receives.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !done && MPI_Wtime() < end) sched_yield();
+  return done != 0;
+}
+
 SKEIN_MPI_INLINE bool mpi_runs() {
   int initialized = 0, finalised = 0;
   MPI_Initialized(&initialized);

@@ -52,6 +52,7 @@ class MpiEngine {
   void progress();
   bool test(Ticket& t);
   void wait(Ticket& t);
+  /// A call is left while an exception passes: the others are told.
   void abandon();
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
@@ -69,6 +70,9 @@ class MpiEngine {
   /// MPI compares no calls: ranks tell each other.
   bool notes() const { return size_ > 1 && !queue_->shares_memory(); }
   bool step();
+  bool done(Ticket& t) {
+    return t.message < 0 ? queue_->complete() >= t.number : with_messages([&](auto& m) { return m.test(t); });
+  }
 
   // What goes wrong on this rank ends the communicator on all.
   template <class F> void guarded(F&& f) {

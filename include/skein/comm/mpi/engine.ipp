@@ -66,23 +66,26 @@ SKEIN_MPI_INLINE void MpiEngine::progress() {
 
 SKEIN_MPI_INLINE bool MpiEngine::test(Ticket& t) {
   progress();
-  return t.message < 0 ? queue_->complete() >= t.number : with_messages([&](auto& m) { return m.test(t); });
+  bool is = false;
+  guarded([&] { is = done(t); });
+  return is;
 }
 
 SKEIN_MPI_INLINE void MpiEngine::wait(Ticket& t) {
-  if (t.message < 0) wait_until([&] { return queue_->complete() >= t.number; }, nullptr);
-  else wait_until([&] { return with_messages([&](auto& m) { return m.test(t); }); }, &t);
+  if (failed_ && !done(t)) look_for_failure();  // nothing is worked on any more
+  else if (!failed_) wait_until([&] { return done(t); }, t.message < 0 ? nullptr : &t);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::abandon() {
-  queue_->keep();
-  failed_ = true;
+  leave("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
 }
 
 SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
-  if (!failed_ && queue_->shares_memory()) queue_->segment().fail(message);
-  else if (!failed_ && size_ > 1 && !verdict_received_) detector_->tell_all(message);
+  if (failed_) throw CommError(message_);
+  if (queue_->shares_memory()) queue_->segment().fail(message);
+  else if (size_ > 1 && !verdict_received_) detector_->tell_all(message);
   queue_->keep();
+  if (point_to_point_) point_to_point_->keep();
   failed_ = true;
   message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
   throw CommError(message_);
@@ -150,7 +153,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_difference() {
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_failure() {
-  if (failed_) throw CommError(message_.empty() ? "this communicator has failed" : message_);
+  if (failed_) throw CommError(message_);
   if (queue_->shares_memory()) {
     if (queue_->segment().failed()) fail(queue_->segment().message());
   } else if (size_ > 1 && ++looks_ % 32 == 0) {

@@ -24,7 +24,8 @@ class MessageTransport {
   /// Makes `o` the current call. It stays alive until step() says that it is done.
   void begin(const CollectiveCall& o, std::uint64_t);
   bool done() const { return piece_ == pieces_; }
-  /// The communicator has failed: what MPI may still read or write must stay, of the caller's memory what is an arena's.
+  /// The communicator has failed: receives are cancelled. What MPI may still read must stay, of the caller's memory what is an
+  /// arena's.
   void keep();
 
   /// Goes on where messages have arrived; false where nothing could be done.
@@ -62,6 +63,8 @@ class MessageTransport {
     });
   }
 
+  // A broadcast, which cannot be cancelled, works in the caller's memory where that is an arena's, else in scratch.
+  void broadcast();
   void fold();
 
   MPI_Comm comm_;
@@ -69,11 +72,12 @@ class MessageTransport {
   std::size_t message_;
   Pointers pointers_;
   std::vector<MPI_Request> requests_;
+  std::size_t receives_ = 0;  // of requests_, the first
   std::vector<char> scratch_;
   const CollectiveCall* o_ = nullptr;
   std::size_t piece_ = 0, pieces_ = 0, per_piece_ = 0;
   Phase phase_ = Exchange;
-  bool whole_ = false;
+  bool whole_ = false, outlives_ = false;  // of a broadcast: its memory is an arena's
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -20,8 +20,9 @@ SKEIN_MPI_INLINE void MessageTransport::begin(const CollectiveCall& o, std::uint
   piece_ = 0;
   phase_ = Exchange;
   const Signature& s = o.signature;
+  const bool buffered = o.fold || s.kind == Collective::Broadcast;
   const std::size_t limit =
-      std::max<std::size_t>(s.element, o.fold ? std::min<std::size_t>(message_, std::size_t{8} << 20) : message_);
+      std::max<std::size_t>(s.element, buffered ? std::min<std::size_t>(message_, std::size_t{8} << 20) : message_);
   std::size_t most = s.count;
   per_piece_ = std::max<std::size_t>(1, limit / s.element);
   if (s.kind == Collective::AllGather || s.kind == Collective::AllToAll || s.kind == Collective::ReduceScatter)
@@ -33,6 +34,7 @@ SKEIN_MPI_INLINE void MessageTransport::begin(const CollectiveCall& o, std::uint
 
 SKEIN_MPI_INLINE void MessageTransport::keep() {
   if (!o_ || done() || requests_.empty()) return;
+  if (mpi_runs()) (void)cancel_receives(std::span(requests_).first(receives_));
   KeptMemory::keep(o_->send);
   KeptMemory::keep(o_->recv);
   static auto* const kept = new std::vector<std::vector<char>>;  // never destroyed, as MPI may be at work until the process ends
@@ -41,6 +43,7 @@ SKEIN_MPI_INLINE void MessageTransport::keep() {
 
 SKEIN_MPI_INLINE bool MessageTransport::step() {
   if (!requests_.empty() && !test_all(requests_, is_collective(), name())) return false;
+  receives_ = 0;
   switch (phase_) {
     case Exchange:
       exchange();
@@ -66,6 +69,7 @@ SKEIN_MPI_INLINE void MessageTransport::send(const void* data, std::size_t bytes
 SKEIN_MPI_INLINE void MessageTransport::recv(void* data, std::size_t bytes, int from) {
   requests_.emplace_back();
   check_mpi(MPI_Irecv(data, static_cast<int>(bytes), MPI_BYTE, from, tag, comm_, &requests_.back()), name());
+  receives_ = requests_.size();  // they go before the sends
 }
 
 SKEIN_MPI_INLINE Piece MessageTransport::part(Piece whole) const {
@@ -91,14 +95,9 @@ SKEIN_MPI_INLINE void MessageTransport::exchange() {
       requests_.emplace_back();
       check_mpi(MPI_Ibarrier(comm_, &requests_.back()), "barrier");
       break;
-    case Collective::Broadcast: {
-      const Piece c = part({0, o.signature.count});
-      requests_.emplace_back();
-      check_mpi(MPI_Ibcast(o.into() + o.bytes(c.offset), static_cast<int>(o.bytes(c.count)), MPI_BYTE, o.signature.root, comm_,
-                           &requests_.back()),
-                "broadcast");
+    case Collective::Broadcast:
+      broadcast();
       break;
-    }
     case Collective::AllReduce:
     case Collective::Reduce:
       gather_slices([&](int q) { return slice(q); });
@@ -131,8 +130,27 @@ SKEIN_MPI_INLINE void MessageTransport::exchange() {
   }
 }
 
+SKEIN_MPI_INLINE void MessageTransport::broadcast() {
+  const CollectiveCall& o = *o_;
+  const Piece c = part({0, o.signature.count});
+  const std::size_t bytes = o.bytes(c.count);
+  char* data = o.into() + o.bytes(c.offset);
+  outlives_ = KeptMemory::holds(data, bytes);
+  if (!outlives_) {
+    need_scratch(bytes);
+    if (rank_ == o.signature.root) copy_bytes(scratch_.data(), data, bytes);
+    data = scratch_.data();
+  }
+  requests_.emplace_back();
+  check_mpi(MPI_Ibcast(data, static_cast<int>(bytes), MPI_BYTE, o.signature.root, comm_, &requests_.back()), "broadcast");
+}
+
 SKEIN_MPI_INLINE void MessageTransport::fold() {
   const CollectiveCall& o = *o_;
+  if (o.signature.kind == Collective::Broadcast && !outlives_ && rank_ != o.signature.root) {
+    const Piece c = part({0, o.signature.count});
+    copy_bytes(o.into() + o.bytes(c.offset), scratch_.data(), o.bytes(c.count));
+  }
   if (!o.fold) return;
   const bool scatters = o.signature.kind == Collective::ReduceScatter;
   const Piece own = scatters ? part(o.piece(rank_)) : slice(rank_);

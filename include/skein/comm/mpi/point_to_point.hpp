@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../request.hpp"
+#include "../transfer.hpp"
 #include "api.hpp"
 
 SKEIN_BEGIN_COLD
@@ -22,27 +23,29 @@ class PointToPoint {
   /// Moves all that is under way, so that a rank that waits for one thing does not hold up another: an MPI library moves a
   /// message inside its calls only, and what waits in shared memory makes none.
   bool progress();
-  /// PointToPoint that are not complete.
+  /// The communicator has failed: receives are cancelled, and nothing moves any more. What MPI may still read must stay; of the
+  /// caller's memory that is an arena's.
+  void keep();
+  /// Transfers that nobody has seen complete.
   int active() const { return active_; }
-  std::string describe(const Ticket& t) const { return describe(pool_[static_cast<std::size_t>(t.message)]); }
+  std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(); }
 
  private:
-  struct Transfer {
-    bool active = false, complete = false, sends = false;
-    char* data = nullptr;
-    std::size_t bytes = 0, done = 0, piece = 0;
-    int peer = 0, tag = 0, result = MPI_SUCCESS;
+  /// `came`: what has arrived, or left, in pieces.
+  struct MpiTransfer : Transfer {
+    std::size_t piece = 0;
+    int result = MPI_SUCCESS;
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  static std::string describe(const Transfer& t);
   // True where a piece has arrived or left.
-  bool advance(Transfer& t);
-  void next_piece(Transfer& t);
+  bool advance(MpiTransfer& t);
+  void next_piece(MpiTransfer& t);
 
   MPI_Comm comm_;
   std::size_t message_;
-  std::vector<Transfer> pool_;
+  std::vector<MpiTransfer> pool_;
   int active_ = 0;
+  bool kept_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
