@@ -35,8 +35,8 @@ Plan few_rounds(bool quick) { return {0.1, quick ? 4 : 12}; }
 double kfac_flops(long batch, int factor_every) {
   double factors = 0, inverses = 0, products = 0;
   for (const auto& layer : ModelOf<ResNet20>::program.ops()) {
-    const double a = static_cast<double>(layer.kronecker_a), g = static_cast<double>(layer.kronecker_g);
-    if (a == 0) continue;
+    const double a = static_cast<double>(layer.curvature[0].a), g = static_cast<double>(layer.curvature[0].g);
+    if (a == 0 || layer.curvature[0].unit_wise) continue;
     const double pixels = static_cast<double>(layer.flops) / (2 * a * g);
     factors += static_cast<double>(batch) * pixels * (a * a + g * g);
     inverses += a * a * a + g * g * g;

@@ -18,6 +18,7 @@ TEST_CASE("K-FAC over processes, whoever keeps the inverses", "[distributed]") {
   cases::agrees_with_one_rank<sp::EveryRank>(world);
   cases::agrees_with_one_rank<sp::Fraction<1, 2>>(world);
   cases::agrees_with_one_rank<sp::OneRank>(world);
+  cases::agrees_with_one_rank<sp::Fraction<1, 2>, cases::Normalized>(world);
   cases::sends_what_is_planned<sp::Fraction<1, 2>>(world);
   cases::sends_what_is_planned<sp::OneRank>(world);
   const support::TemporaryFolder folder;

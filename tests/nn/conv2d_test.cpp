@@ -20,7 +20,8 @@ TEST_CASE("Conv2d describes itself") {
   static_assert(i.parameters[1].extents == Extents{1, {6}} && !i.parameters[1].decay &&
                 i.parameters[1].init == Init::fan_in_uniform);
   static_assert(i.parameter_count() == 156 && i.stored_parameters() == 208 && i.flops == 2 * 28 * 28 * 150);
-  static_assert(i.saves_input && !i.saves_output && i.fault == nn::Fault::none && i.kronecker.a == 26 && i.kronecker.g == 6);
+  static_assert(i.saves_input && !i.saves_output && i.fault == nn::Fault::none && i.curvature[0].a == 26 &&
+                i.curvature[0].g == 6);
   using Strided = nn::Conv2d<32, Kernel<3>, Stride<2>, Padding<1>, NoBias, WeightInit<Init::kaiming_normal>>;
   static_assert(Strided::describe({3, {33, 20, 16}}).output == Extents{3, {17, 10, 32}});
   static_assert(Strided::describe({3, {33, 20, 16}}).entries() == 1);
@@ -93,7 +94,7 @@ TEST_CASE("Conv2d: a shifted image gives a shifted output") {
 TEST_CASE("Conv1d and Conv3d describe themselves, and refuse") {
   constexpr LayerInfo i = nn::Conv1d<6, Kernel<5>, Padding<2>, Stride<2>>::describe({2, {28, 3}});
   static_assert(i.output == Extents{2, {14, 6}} && i.parameters[0].extents == Extents{3, {5, 3, 6}});
-  static_assert(i.parameters[0].fan_in == 15 && i.parameters[0].fan_out == 30 && i.kronecker.a == 16 && i.kronecker.g == 6);
+  static_assert(i.parameters[0].fan_in == 15 && i.parameters[0].fan_out == 30 && i.curvature[0].a == 16 && i.curvature[0].g == 6);
   static_assert(i.flops == 2 * 14 * 6 * 15);
   constexpr LayerInfo v = nn::Conv3d<4, Kernel<3>, Padding<1>>::describe({4, {5, 6, 7, 2}});
   static_assert(v.output == Extents{4, {5, 6, 7, 4}} && v.parameters[0].extents == Extents{3, {27, 2, 4}});

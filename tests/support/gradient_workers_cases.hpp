@@ -8,17 +8,25 @@
 
 #include <skein/core/random.hpp>
 #include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
+#include <skein/nn/fused/conv_batch_norm.hpp>
+#include <skein/nn/layer_norm.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/recurrent.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/reshape.hpp>
+#include <skein/nn/rms_norm.hpp>
 #include <skein/nn/sequential.hpp>
+#include <skein/nn/tanh.hpp>
 #include <skein/optim/kfac/kfac.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/data/gradient_workers.hpp>
+#include <skein/parallel/data/sync_batch_norm.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "counted_splits.hpp"
@@ -31,9 +39,16 @@ namespace nn = skein::nn;
 namespace optim = skein::optim;
 namespace sp = skein::parallel;
 
-using Net =
+using Convolutional =
     nn::Sequential<nn::Conv2d<5, sk::Kernel<3>, sk::Padding<1>>, nn::Relu, nn::Flatten, nn::Linear<6>, nn::Relu, nn::Linear<3>>;
-using Model = sk::Model<Net, sk::Shape<6, 6, 2>, sk::Cpu, double>;
+/// A layer with two blocks, and blocks of scales and shifts.
+using Normalized = nn::Sequential<nn::Reshape<6, 12>, nn::Gru<5>, nn::LayerNorm<>, nn::Flatten, nn::Linear<6>, nn::RmsNorm<>,
+                                  nn::Relu, nn::Linear<3>>;
+/// Statistics of all ranks, fused and not; a convolution of several groups has none of its own.
+using Synchronized = nn::Sequential<nn::Conv2d<4, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu,
+                                    nn::Conv2d<6, sk::Kernel<3>, sk::Groups<2>, sk::NoBias>, nn::BatchNorm<>, nn::Tanh,
+                                    nn::BatchNorm<>, nn::Flatten, nn::Linear<3>>;
+template <class Net> using ModelOf = sk::Model<Net, sk::Shape<6, 6, 2>, sk::Cpu, double>;
 using Values = std::vector<double>;
 constexpr long steps_each = 4;  // of an epoch
 
@@ -48,20 +63,20 @@ inline const auto& images() {
   return data;
 }
 inline optim::Kfac kfac(optim::KfacInverse how, int every = 2) {
-  return {.factor_every = every, .inverse_every = every, .inverse = how};
+  return {.factor_every = every, .inverse_every = every, .inverse = how, .unit_wise = true};
 }
 template <class Trainer> void fit(Trainer& trainer, int epochs, int threads) {
   trainer.fit(images(), {.epochs = epochs, .batch = 10, .seed = sk::Seed{5}, .progress = false, .threads = threads});
 }
-template <class Policy> auto trainer_of(Model& model, const optim::Kfac& how, const Policy& policy) {
+template <class Model, class Policy> auto trainer_of(Model& model, const optim::Kfac& how, const Policy& policy) {
   return sk::Trainer{model, nn::CrossEntropy{}, optim::chain(how, optim::Sgd{.lr = 0.1f, .momentum = 0.9}), policy};
 }
-inline Values parameters(const Model& model) { return {model.parameters().begin(), model.parameters().end()}; }
-template <class Policy> Values trained(const optim::Kfac& how, const Policy& policy, int epochs, int threads) {
-  Model model{sk::Seed{3}};
+template <class Model> Values parameters(const Model& model) { return {model.parameters().begin(), model.parameters().end()}; }
+template <class Net, class Policy> Values trained(const optim::Kfac& how, const Policy& policy, int epochs, int threads) {
+  ModelOf<Net> model{sk::Seed{3}};
   auto trainer = trainer_of(model, how, policy);
   fit(trainer, epochs, threads);
-  return parameters(model);
+  return parameters(std::as_const(model));
 }
 inline void require_close(const Values& a, const Values& b, double margin) {
   RANK_CHECK(a.size() == b.size());
@@ -71,10 +86,12 @@ inline void require_close(const Values& a, const Values& b, double margin) {
 }
 
 /// The weights of one rank, whoever keeps the inverses.
-template <class Share, class Comm> void agrees_with_one_rank(Comm& world) {
+template <class Share, class Net = Convolutional, class Comm, class... Options>
+void agrees_with_one_rank(Comm& world, Options... options) {
   for (const auto how : {optim::KfacInverse::eigen, optim::KfacInverse::cholesky}) {
-    const Values one = trained(kfac(how), sp::SingleProcess{}, 3, 1);
-    const Values here = trained(kfac(how), sp::DataParallel{world, sp::GradientWorkers<Share>{}}, 3, 1 + world.rank() % 2);
+    const Values one = trained<Net>(kfac(how), sp::SingleProcess{}, 3, 1);
+    const Values here =
+        trained<Net>(kfac(how), sp::DataParallel{world, sp::GradientWorkers<Share>{}, options...}, 3, 1 + world.rank() % 2);
     require_close(here, one, 1e-9);
     for (const double v : {here.front(), here.back()}) {  // all ranks have the same bits
       const std::vector<double> all = world.all_gather(v);
@@ -85,19 +102,19 @@ template <class Share, class Comm> void agrees_with_one_rank(Comm& world) {
 
 /// What the ranks of a column, and of a row, give each other is what the plan says, for several intervals. (Of a gather of uneven
 /// pieces the whole is counted.)
-template <class Share, class Comm> void sends_what_is_planned(Comm& world) {
+template <class Share, class Net = Convolutional, class Comm> void sends_what_is_planned(Comm& world) {
   const sk::plan::WorkerGrid grid = Share::grid(world.size());
   for (const int every : {1, 10, 100}) {
     const optim::Kfac how = kfac(optim::KfacInverse::cholesky, every);
     support::CountedSplits<Comm> counted(world);
     long steps = 0, inverses = 0, directions = 0;
     for (int rank = 0; rank < world.size(); ++rank) {
-      const optim::KfacState<double> planned(Model::program.ops(), how, {rank, grid});
+      const optim::KfacState<double> planned(ModelOf<Net>::program.ops(), how, {rank, grid});
       if (grid.column(rank) == grid.column(world.rank())) inverses += planned.inverse_values();
       if (grid.row(rank) == grid.row(world.rank())) directions += planned.direction_values();
     }
     {
-      Model model{sk::Seed{3}};
+      ModelOf<Net> model{sk::Seed{3}};
       auto trainer = trainer_of(model, how, sp::DataParallel{counted, sp::GradientWorkers<Share>{}});
       fit(trainer, 3, 1);
       steps = static_cast<long>(trainer.train_step().steps());
@@ -111,35 +128,35 @@ template <class Share, class Comm> void sends_what_is_planned(Comm& world) {
 }
 
 /// The ranks keep all inverses as often as there are gradient workers.
-template <class Share, class Comm> void keeps_its_part(Comm& world) {
+template <class Share, class Net = Convolutional, class Comm> void keeps_its_part(Comm& world) {
   const optim::Kfac how = kfac(optim::KfacInverse::cholesky);
   const sk::plan::WorkerGrid grid = Share::grid(world.size());
-  const optim::KfacState<double> all(Model::program.ops(), how);
-  long kept = optim::KfacState<double>(Model::program.ops(), how, {world.rank(), grid}).kept_inverses();
+  const optim::KfacState<double> all(ModelOf<Net>::program.ops(), how);
+  long kept = optim::KfacState<double>(ModelOf<Net>::program.ops(), how, {world.rank(), grid}).kept_inverses();
   kept = world.all_reduce(kept);
   RANK_CHECK(kept == grid.workers * all.kept_inverses());
 }
 
 /// A file made within an interval: the training goes on with the same weights with other gradient workers too.
-template <class Comm> void goes_on(Comm& world, const std::string& path) {
+template <class Net = Convolutional, class Comm> void goes_on(Comm& world, const std::string& path) {
   const optim::Kfac how = kfac(optim::KfacInverse::eigen, 3);  // 4 steps an epoch: the file is made one step behind an update
-  const Values whole = trained(how, sp::SingleProcess{}, 3, 1);
+  const Values whole = trained<Net>(how, sp::SingleProcess{}, 3, 1);
   const auto begin = [&](const auto& policy) {
-    Model model{sk::Seed{3}};
+    ModelOf<Net> model{sk::Seed{3}};
     auto trainer = trainer_of(model, how, policy);
     fit(trainer, 1, 1);
     trainer.save(path);
     world.barrier();
     fit(trainer, 2, 1);
-    return parameters(model);
+    return parameters(std::as_const(model));
   };
   const auto resume = [&](const auto& policy) {
-    Model model{sk::Seed{4}};
+    ModelOf<Net> model{sk::Seed{4}};
     auto trainer = trainer_of(model, how, policy);
     trainer.load(path);
     fit(trainer, 3, 1);
     world.barrier();
-    return parameters(model);
+    return parameters(std::as_const(model));
   };
   const sp::DataParallel one{world, sp::GradientWorkers<sp::OneRank>{}};
   const Values through = begin(one);

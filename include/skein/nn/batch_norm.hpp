@@ -32,6 +32,7 @@ template <class... Options> struct BatchNorm {
     info.batch_statistics = 2L * in.last();  // mean and 1 / deviation of the batch
     info.flops = 4 * in.count();
     info.saves_input = true;
+    info.curvature[0] = {.a = 2, .g = in.last(), .unit_wise = true};
     info.couples_batch = true;
     return info;
   }
@@ -45,6 +46,8 @@ template <class... Options> struct BatchNorm {
   template <class In, class Frame> static void backward(Frame& f) {
     Kernels<Frame>::template backward<In::extents.last(), width(In::extents)>(call<In>(f), *f.context);
   }
+  /// Of the samples of f alone.
+  template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     Kernels<Frame>::template prepare<In::extents.last(), width(In::extents)>(call<In>(f));
   }

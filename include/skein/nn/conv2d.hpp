@@ -54,7 +54,7 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
           .name = "bias", .extents = {1, {Filters}}, .init = bias_init, .fan_in = fan_in, .fan_out = fan_out, .decay = false};
     i.flops = g.flops();
     i.saves_input = true;
-    if (groups == 1) i.kronecker = {fan_in + (has_bias ? 1 : 0), Filters};
+    if (groups == 1) i.curvature[0] = {fan_in + (has_bias ? 1 : 0), Filters};
     if (in.rank != Dimensions + 1)
       i.fault = Dimensions == 1 ? Fault::wants_sequence : Dimensions == 2 ? Fault::wants_image : Fault::wants_volume;
     else if (!g.fits()) i.fault = Fault::window_too_large;

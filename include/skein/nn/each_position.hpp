@@ -29,7 +29,7 @@ template <class L> struct EachPosition {
         positions * (padded(one) ? row_pitch(in.last()) : 0) + positions * (padded({1, {n}}) ? row_pitch(n) : 0);
     info.saves_input = !padded(one);
     info.flops *= positions;
-    info.kronecker = {};
+    info.curvature = {};
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) {

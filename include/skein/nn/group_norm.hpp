@@ -28,6 +28,7 @@ template <int G, class... Options> struct GroupNorm {
     info.saved_for_backward = 2 * G;  // mean and 1 / deviation of each group
     info.flops = 8 * in.count();
     info.saves_input = true;
+    info.curvature[0] = {.a = 2, .g = in.last(), .unit_wise = true};
     if (in.last() % G != 0) info.fault = Fault::groups_do_not_divide;
     return info;
   }
@@ -39,6 +40,8 @@ template <int G, class... Options> struct GroupNorm {
   template <class In, class Frame> static void backward(Frame& f) {
     Kernels<Frame>::template backward<In::extents.last(), G>(call<In>(f));
   }
+  /// Of the samples of f alone.
+  template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     Kernels<Frame>::template prepare<In::extents.last(), G>(call<In>(f));
   }

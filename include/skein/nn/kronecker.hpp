@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What second-order methods take of a layer: second moments of its inputs (a 1 behind them where there is a bias) and of its
 // outputs' gradients, added up where both are in memory, at the end of its backward. A layer that has such factors says their
-// sizes in LayerInfo::kronecker, and hands its samples over:
-//     template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, Sums& sums);
-// A KroneckerRun calls that; an executor of another run compiles none of it.
+// sizes in LayerInfo::curvature, and hands its samples over:
+//     template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
+//       sums.inputs(f.x, f.batch, In::count, row_pitch(In::count));
+//       sums.gradients(f.dy, f.batch, row_pitch(N));
+//     }
+// Unit-wise (of a scale and a shift) the second moments are those of each sample's own gradient, before the layer's backward; the
+// layer adds that of a batch of one sample to f.gradients:
+//     template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
+// A KroneckerRun calls these; an executor of another run compiles none of it.
 #pragma once
 #include <algorithm>
 #include <span>
@@ -19,15 +25,24 @@ namespace skein::inline SKEIN_ABI::nn {
 /// A layer's weights in the arena, one matrix (a, g) whose last row is the bias where there is one, and the place of its sums.
 struct KroneckerPlace {
   long parameter = 0;  ///< where the matrix begins; its rows are row_pitch(g) apart
+  long last_row = 0;   ///< where its last row lies
   long a = 0, g = 0;
-  long sums = 0;  ///< (a, a), then (g, g)
+  long sums = 0;  ///< (a, a), then (g, g); or (g, a, a)
+  bool unit_wise = false;
+
+  long row(long i) const { return i + 1 < a ? parameter + i * row_pitch(g) : last_row; }
 };
 
 /// The sums of one layer's samples, of one worker. Lower triangles.
 template <class Scalar> struct KroneckerSums {
-  Scalar *a_sums = nullptr, *g_sums = nullptr;
-  long a = 0, g = 0;
+  const KroneckerPlace* place = nullptr;  ///< null: nobody wants them
+  Scalar* all = nullptr;                  ///< of all layers
   std::vector<Scalar>* scratch = nullptr;
+  long a = place ? place->a : 0, g = place ? place->g : 0;
+  Scalar *a_sums = place ? all + place->sums : nullptr, *g_sums = place ? a_sums + a * a : nullptr;
+
+  /// Of the layer's next block.
+  KroneckerSums next() const { return {place + 1, all, scratch}; }
 
   /// x: (rows, columns), with a 1 behind each row where columns < a.
   void inputs(const Scalar* x, long rows, long columns, long pitch, Scalar factor = 1) const {
@@ -51,6 +66,27 @@ template <class Scalar> struct KroneckerSums {
     ops::add_patch_sums(geometry, x, batch, factor, *scratch, a_sums + width * a);
     a_sums[width * a + width] += factor * static_cast<Scalar>(batch * pixels);
   }
+  /// Unit-wise: of each sample's own gradient, which L makes of a batch of one.
+  template <class L, class In, class F> void units(const F& f) const {
+    constexpr LayerInfo info = L::describe(In::extents);
+    constexpr long in = sample_pitch(In::extents), out = sample_pitch(info.output);
+    const auto moved = [](auto* samples, long by) { return samples ? samples + by : samples; };
+    const long pitch = row_pitch(g);
+    F one = f;
+    one.batch = 1;
+    one.dx = nullptr;
+    one.gradients = room(a * pitch);
+    for (long n = 0; n < f.batch; ++n) {
+      one.x = moved(f.x, n * in), one.y = moved(f.y, n * out), one.dy = moved(f.dy, n * out);
+      one.saved_for_backward = moved(f.saved_for_backward, n * info.saved_for_backward);
+      std::fill_n(one.gradients, a * pitch, Scalar(0));
+      L::template unit_gradient<In>(one);
+      for (long unit = 0; unit < g; ++unit)
+        for (long i = 0; i < a; ++i)
+          for (long j = 0; j <= i; ++j)
+            a_sums[(unit * a + i) * a + j] += one.gradients[i * pitch + unit] * one.gradients[j * pitch + unit];
+    }
+  }
   /// Memory for n scalars, until the next call.
   Scalar* room(long n) const {
     scratch->resize(std::max(scratch->size(), static_cast<std::size_t>(n)));
@@ -69,11 +105,12 @@ template <class Scalar_, class Device_, class Activation_> struct KroneckerRun :
   std::vector<Scalar_> factor_sums, factor_scratch;
   bool collects = false;
 
+  /// Of the block whose weights begin there.
   KroneckerSums<Scalar_> sums_at(long parameter) {
     const auto p = std::lower_bound(places.begin(), places.end(), parameter,
                                     [](const KroneckerPlace& place, long offset) { return place.parameter < offset; });
-    Scalar_* const at = factor_sums.data() + p->sums;
-    return {at, at + p->a * p->a, p->a, p->g, &factor_scratch};
+    if (p == places.end() || p->parameter != parameter) return {};
+    return {&*p, factor_sums.data(), &factor_scratch};
   }
 };
 

@@ -29,6 +29,7 @@
 #include "../core/shape.hpp"
 #include "../device/device.hpp"
 #include "../ops/kernel_needs.hpp"
+#include "../plan/curvature_block.hpp"
 #include "frame.hpp"
 #include "initializers.hpp"
 
@@ -85,11 +86,6 @@ struct BufferInfo {
   Init init = Init::zeros;
 };
 
-/// The sizes of a layer's Kronecker factors (second-order methods); 0 where it has none.
-struct KroneckerInfo {
-  long a = 0, g = 0;
-};
-
 /// From what a layer can make its output of training once more.
 enum class Remakes {
   never,
@@ -114,7 +110,8 @@ struct LayerInfo {
   bool couples_batch = false;                      ///< a sample's output depends on others (batch normalisation)
   bool carries_state = false;                      ///< `saved_for_backward` begins where the batch before has left it
   bool overwrites_gradients = false;               ///< backward honours context.accumulate; others only add
-  KroneckerInfo kronecker{};
+  /// What second-order methods take of it (nn/kronecker.hpp).
+  std::array<plan::CurvatureBlock, 2> curvature{};
   int tokens = 0;  ///< not 0: its input is integers below this number
   Fault fault = Fault::none;
 

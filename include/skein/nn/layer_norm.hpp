@@ -26,6 +26,7 @@ template <class... Options> struct LayerNorm {
     info.saved_for_backward = 2 * (in.count() / in.last());  // mean and 1 / deviation of each row
     info.flops = 8 * in.count();
     info.saves_input = true;
+    info.curvature[0] = {.a = 2, .g = in.last(), .unit_wise = true};
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) { return ops::row_normalize_needs<Device>(in.last()); }
@@ -41,6 +42,8 @@ template <class... Options> struct LayerNorm {
                                 static_cast<const typename Frame::Scalar*>(f.saved_for_backward), f.dx, f.gradients,
                                 f.gradients + bias, f.workspace);
   }
+  /// Of the samples of f alone.
+  template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(ops::rows_of(In::extents, f.batch));
   }

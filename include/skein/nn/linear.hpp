@@ -28,7 +28,7 @@ template <int N, class... Options> struct Linear {
     info.flops = 2L * k * N;
     info.saves_input = true;
     info.overwrites_gradients = true;
-    info.kronecker = {k + (has_bias ? 1L : 0L), N};
+    info.curvature[0] = {k + (has_bias ? 1L : 0L), N};
     info.fault = in.flat() ? Fault::none : Fault::wants_flat;
     return info;
   }

@@ -87,6 +87,8 @@ template <class R> concept CollectsFactors = requires(R& r) { r.sums_at(0L); };
 template <class L, class In, class F, class Sums> concept HasKroneckerFactors = requires(const F& f, const Sums& sums) {
   L::template kronecker_factors<In>(f, sums);
 };
+/// The curvature of L's scale and shift is taken unit-wise.
+template <class L, class In, class F> concept HasUnitGradient = requires(F& f) { L::template unit_gradient<In>(f); };
 
 /// What a residual block asks of the ends of its body in backward: the last layer's Frame::dsum, the first one's Frame::adds_dx.
 template <class Activation> struct BodyEnds {
@@ -144,6 +146,7 @@ template <class L, class In> struct Node {
         f.dx = dx;
         f.dsum = ends.dsum;
         f.adds_dx = ends.adds_dx;
+        if constexpr (CollectsFactors<R>) add_units(r, at, f);
         const auto written = watch<R>(info.tokens > 0 || ends.adds_dx ? nullptr : dx, r.batch, In::extents);
         if constexpr (Defers<R> && HasBackwardHalves<L>) {
           if (r.defers(dy, info.saved_by_backward)) {
@@ -221,7 +224,15 @@ template <class L, class In> struct Node {
  private:
   template <class R, class F> static void add_factors(R& r, const ArenaOffsets& at, const F& f) {
     if constexpr (HasKroneckerFactors<L, In, F, decltype(r.sums_at(0L))>)
-      if (info.kronecker.a > 0 && r.collects) L::template kronecker_factors<In>(f, r.sums_at(at.parameter));
+      if (info.curvature[0].a > 0 && r.collects) L::template kronecker_factors<In>(f, r.sums_at(at.parameter));
+  }
+  /// Before backward, which may write over what the layer has saved.
+  template <class R, class F> static void add_units(R& r, const ArenaOffsets& at, const F& f) {
+    if constexpr (HasUnitGradient<L, In, F>) {
+      constexpr long begin = info.curvature[info.curvature[0].unit_wise ? 0 : 1].begin;
+      if (!r.collects) return;
+      if (const auto sums = r.sums_at(at.parameter + begin); sums.place) sums.template units<L, In>(f);
+    }
   }
   /// The rank's one gradient where the workers divide it.
   template <class R, class F> static void share_gradient(R& r, const ArenaOffsets& at, F& f) {

@@ -29,8 +29,7 @@ constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, 
   o.flops = i.flops;
   o.saves_input = i.saves_input;
   o.saves_output = i.saves_output;
-  o.kronecker_a = i.kronecker.a;
-  o.kronecker_g = i.kronecker.g;
+  o.curvature = i.curvature;
   for (const auto& q : i.parameters) {
     if (q.name.empty()) continue;
     plan::Entry& e = p.parameter_entries[static_cast<std::size_t>(p.parameter_count++)];

@@ -42,7 +42,13 @@ template <class Cell, int H, class... Options> struct Recurrent {
     info.flops = 2L * steps * columns * (inputs + H);
     info.saves_input = true;
     info.carries_state = stateful;
-    if (!Cell::splits) info.kronecker = {inputs + H + 2L, columns};
+    if (Cell::splits) {
+      const long hidden = inputs * gate_pitch, biases = hidden + H * gate_pitch;
+      info.curvature[0] = {.a = inputs + 1L, .g = columns, .last_row = biases};
+      info.curvature[1] = {.a = H + 1L, .g = columns, .begin = hidden, .last_row = biases + gate_pitch};
+    } else {
+      info.curvature[0] = {inputs + H + 2L, columns};
+    }
     info.fault = in.rank != 2 ? Fault::wants_sequence : stateful && reversed ? Fault::state_of_reversed : Fault::none;
     return info;
   }
@@ -73,10 +79,24 @@ template <class Cell, int H, class... Options> struct Recurrent {
     };
     recurrence<In>(f).backward(weights<In>(f.parameters), dy, weights<In>(f.gradients), f.dx, continues(f));
   }
-  /// Both weights and both biases lie as one matrix, whose input at a step is (x, the state before, 1, 1). Steps count as if they
-  /// were independent: A is the mean over them, G the sum. Martens, Ba and Johnson, "Kronecker-factored curvature approximations
-  /// for recurrent neural networks", ICLR 2018. Not of Gru, where one gate sees the state otherwise than the input.
+  /// Steps count as if they were independent: A is the mean over them, G the sum. Martens, Ba and Johnson, "Kronecker-factored
+  /// curvature approximations for recurrent neural networks", ICLR 2018; "expand" of Eschenhagen et al., NeurIPS
+  /// 2023, arXiv:2311.00636. Both weights and both biases lie as one matrix, whose input at a step is (x, the state before, 1,
+  /// 1). A cell whose gates see the state otherwise than the input has two: of (x, 1), and of (the state before, 1).
   template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
+    if constexpr (Cell::splits) split_factors<In>(f, sums, sums.next());
+    else joint_factors<In>(f, sums);
+  }
+  /// The transposed copies that backward reads; each worker a part.
+  template <class In, class Frame> static void pack_weights(Frame& f) {
+    const auto [lo, hi] = f.context->worker.slice(Cell::gates * H, 8);
+    Steps<In, typename Frame::Scalar>::pack_weights(lo, hi, weights<In>(f.parameters), f.packed_weights);
+  }
+
+ private:
+  static constexpr long gate_pitch = row_pitch(Cell::gates * H);
+  template <class In, class Scalar> using Steps = ops::cpu::Recurrence<Cell, Scalar, In::extents.last(), H>;
+  template <class In, class Frame, class Sums> static void joint_factors(const Frame& f, const Sums& sums) {
     using Scalar = typename Frame::Scalar;
     constexpr long inputs = In::extents.last(), width = inputs + H + 2, pitch = row_pitch(width), steps = In::extents[0];
     Scalar* const rows = sums.room(f.batch * pitch);
@@ -92,15 +112,20 @@ template <class Cell, int H, class... Options> struct Recurrent {
       sums.gradients(recurrence_of.gate_gradients(k), f.batch, gate_pitch);
     }
   }
-  /// The transposed copies that backward reads; each worker a part.
-  template <class In, class Frame> static void pack_weights(Frame& f) {
-    const auto [lo, hi] = f.context->worker.slice(Cell::gates * H, 8);
-    Steps<In, typename Frame::Scalar>::pack_weights(lo, hi, weights<In>(f.parameters), f.packed_weights);
+  template <class In, class Frame, class Sums>
+  static void split_factors(const Frame& f, const Sums& of_input, const Sums& of_hidden) {
+    constexpr long inputs = In::extents.last(), steps = In::extents[0];
+    constexpr auto share = typename Frame::Scalar(1) / static_cast<typename Frame::Scalar>(steps);
+    auto* const gradients = of_hidden.room(f.batch * gate_pitch);
+    const auto recurrence_of = recurrence<In>(f);
+    for (long k = 0; k < steps; ++k) {
+      of_input.inputs(recurrence_of.input_of(0, k), f.batch, inputs, steps * inputs, share);
+      of_input.gradients(recurrence_of.gate_gradients(k), f.batch, gate_pitch);
+      of_hidden.inputs(recurrence_of.state_before(0, k), f.batch, H, row_pitch(H), share);
+      recurrence_of.copy_hidden_gradients(k, gradients);
+      of_hidden.gradients(gradients, f.batch, gate_pitch);
+    }
   }
-
- private:
-  static constexpr long gate_pitch = row_pitch(Cell::gates * H);
-  template <class In, class Scalar> using Steps = ops::cpu::Recurrence<Cell, Scalar, In::extents.last(), H>;
   template <class In> static constexpr ops::cpu::SequenceOrder order() { return {In::extents[0], reversed}; }
 
   template <class Frame> static bool continues(const Frame& f) { return stateful && f.context->continues; }

@@ -26,6 +26,7 @@ template <class... Options> struct RmsNorm {
     info.saved_for_backward = in.count() / in.last();  // 1 / root of each row
     info.flops = 5 * in.count();
     info.saves_input = true;
+    info.curvature[0] = {.a = 1, .g = in.last(), .unit_wise = true};
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) { return ops::row_normalize_needs<Device>(in.last()); }
@@ -43,6 +44,8 @@ template <class... Options> struct RmsNorm {
                                                       f.parameters, static_cast<const Scalar*>(f.saved_for_backward), f.dx,
                                                       f.gradients, static_cast<Scalar*>(nullptr), f.workspace);
   }
+  /// Of the samples of f alone.
+  template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(ops::rows_of(In::extents, f.batch));
   }

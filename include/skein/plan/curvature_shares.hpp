@@ -7,14 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "curvature_block.hpp"
 #include "share_by_cost.hpp"
 
 namespace skein::inline SKEIN_ABI::plan {
-
-/// Rows of a layer's two Kronecker factors.
-struct FactorSizes {
-  long a = 0, g = 0;
-};
 
 /// Ranks as a grid of `workers` rows. The ranks of a column are the gradient workers of the same layers: each has the inverses of
 /// these. The ranks of a row get each other's preconditioned gradients. One column: every rank works on every layer (KAISA's
@@ -51,10 +47,8 @@ struct CurvatureShares {
 constexpr CurvatureShares share_curvature(std::span<const FactorSizes> layers, WorkerGrid grid) {
   std::vector<double> of_factors, of_layers;
   for (const FactorSizes& l : layers) {
-    const double a = static_cast<double>(l.a), g = static_cast<double>(l.g);
-    of_factors.push_back(a * a * a);
-    of_factors.push_back(g * g * g);
-    of_layers.push_back(a * a * a + g * g * g);
+    for (const std::size_t which : {0, 1}) of_factors.push_back(l.factor(which).cost());
+    of_layers.push_back(l.inversion_cost());
   }
   CurvatureShares shares{grid, share_by_cost(of_layers, grid.columns()), std::vector<int>(of_factors.size())};
   for (int c = 0; c < grid.columns(); ++c) {
@@ -69,12 +63,13 @@ constexpr CurvatureShares share_curvature(std::span<const FactorSizes> layers, W
 }
 
 /// Values that this rank gives to the other ranks of its column where inverses are updated: those that it has made; with
-/// eigenvalues n more for each.
+/// eigenvalues n more for each Kronecker factor.
 constexpr long inverse_values(const CurvatureShares& shares, std::span<const FactorSizes> layers, int rank, bool eigenvalues) {
   long values = 0;
   for (std::size_t i = 0; i < shares.inverse_rank.size(); ++i) {
-    const long n = i % 2 == 0 ? layers[i / 2].a : layers[i / 2].g;
-    if (shares.inverse_rank[i] == rank && shares.grid.workers > 1) values += n * n + (eigenvalues ? n : 0);
+    if (shares.inverse_rank[i] != rank || shares.grid.workers == 1) continue;
+    const SymmetricMatrices f = layers[i / 2].factor(i % 2);
+    values += f.values() + (eigenvalues && !layers[i / 2].unit_wise ? f.rows : 0);
   }
   return values;
 }

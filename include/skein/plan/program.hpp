@@ -9,6 +9,7 @@
 
 #include "../core/hash.hpp"
 #include "../core/shape.hpp"
+#include "curvature_block.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -62,7 +63,7 @@ struct LayerNode {
   long flops = 0;  ///< forward, a sample
   bool saves_input = false, saves_output = false;
   bool again = false;  ///< backward runs its forward once more
-  long kronecker_a = 0, kronecker_g = 0;
+  std::array<CurvatureBlock, 2> curvature{};
 };
 
 /// A half-open range of stored scalars.

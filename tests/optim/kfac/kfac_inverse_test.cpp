@@ -58,7 +58,8 @@ TEMPLATE_TEST_CASE("Kfac divides a gradient by both factors as one dense system 
     work.product.resize(static_cast<std::size_t>(a * g));
     std::vector<Scalar> to(static_cast<std::size_t>(a * g));
     optim::divide_by_factors<Scalar>(how, of_product, {a, ia.matrix.data(), ia.values.data()},
-                                     {g, ig.matrix.data(), ig.values.data()}, gradient.data(), work, to.data());
+                                     {g, ig.matrix.data(), ig.values.data()}, gradient.data(),
+                                     gradient.data() + (a - 1) * skein::row_pitch(g), work, to.data());
     return to;
   };
   const auto check = [&](const std::vector<Scalar>& ours, const test::NaiveDamping& damping) {
@@ -69,6 +70,28 @@ TEMPLATE_TEST_CASE("Kfac divides a gradient by both factors as one dense system 
   check(divided(KfacInverse::eigen, 0, 0, 0.05), {.of_product = 0.05});
   check(divided(KfacInverse::eigen, 0.2, 0.3, 0), {.of_a = 0.2, .of_g = 0.3});
   check(divided(KfacInverse::cholesky, 0.2, 0.3, 0), {.of_a = 0.2, .of_g = 0.3});
+}
+
+TEST_CASE("Blocks of 2 x 2 and 1 x 1 are inverted with the damping on their diagonals, and those without an inverse are told",
+          "[optim]") {
+  const auto check = [](auto scalar, double epsilon) {
+    using Scalar = decltype(scalar);
+    const std::vector<Scalar> blocks{4, 1, 1, 2, 0, 0, 0, 0}, single{3, 0};
+    std::vector<Scalar> inverse(8), of_single(2);
+    REQUIRE(optim::invert_blocks(2, 2, 0.5, blocks.data(), inverse.data()));
+    const double determinant = 4.5 * 2.5 - 1,
+                 expected[] = {2.5 / determinant, -1 / determinant, -1 / determinant, 4.5 / determinant, 2, 0, 0, 2};
+    for (std::size_t i = 0; i < 8; ++i) CHECK(static_cast<double>(inverse[i]) == Approx(expected[i]).epsilon(epsilon));
+    REQUIRE(optim::invert_blocks(2, 1, 0.5, single.data(), of_single.data()));
+    CHECK(static_cast<double>(of_single[0]) == Approx(1 / 3.5).epsilon(epsilon));
+    CHECK(static_cast<double>(of_single[1]) == Approx(2).epsilon(epsilon));
+    for (const Scalar bad : {std::numeric_limits<Scalar>::quiet_NaN(), std::numeric_limits<Scalar>::infinity(), Scalar(-5)}) {
+      const std::vector<Scalar> refused{1, 0, 0, bad};
+      CHECK_FALSE(optim::invert_blocks(1, 2, 0.5, refused.data(), inverse.data()));
+    }
+  };
+  check(double{}, 1e-14);
+  check(float{}, 1e-6);
 }
 
 TEST_CASE("A factor that has no inverse in single precision is inverted in double", "[optim]") {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kfac's factors of recurrent cells: beside the dense Fisher matrix of one step, where they are exact; beside a plain cell with
-// finite differences over several steps; in trainings.
+// finite differences over several steps; of a Gru, which has two blocks, beside a plain cell and a direct solve; in trainings.
 #include <catch2/catch.hpp>
 
 #include <cmath>
@@ -15,6 +15,8 @@
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/train/train_step.hpp>
+
+#include "../../support/naive_curvature.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -101,6 +103,117 @@ struct PlainRnn {
   }
 };
 
+/// A Gru over T steps of N samples, in loops; `shift` is added to what its gates get of the input (N, T, 3 H), and to the state's
+/// part of the third (N, T, H). The mean square error of all states.
+template <class... Options> struct PlainGru {
+  static constexpr long N = 5, T = 4, C = 3, H = 2, G = 3 * H, pitch = sk::row_pitch(G);
+  static constexpr bool reversed = sizeof...(Options) > 0;
+  using Model = Net<nn::Sequential<nn::Gru<H, Options...>>, sk::Shape<T, C>>;
+  Values weights;
+  Samples<Model> data{N};
+  PlainGru() {
+    const Model model{sk::Seed{3}};
+    weights.assign(model.parameters().begin(), model.parameters().end());
+  }
+  static long place(long t) { return reversed ? T - 1 - t : t; }
+  static double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+  double row_sum(const double* values, long n, long first_row, long bias_row, long j) const {
+    double sum = weights[at(bias_row * pitch + j)];
+    for (long i = 0; i < n; ++i) sum += values[i] * weights[at((first_row + i) * pitch + j)];
+    return sum;
+  }
+  /// before (N, T, H): the state that each step reads.
+  double loss(const Values& shift, Values& before) const {
+    before.assign(at(N * T * H), 0);
+    double sum = 0;
+    for (long n = 0; n < N; ++n) {
+      double h[H] = {};
+      for (long t = 0; t < T; ++t) {
+        double next[H];
+        const double* const x = &data.x[at((n * T + place(t)) * C)];
+        const auto of_input = [&](long j) { return row_sum(x, C, 0, C + H, j) + shift[at((n * T + t) * G + j)]; };
+        const auto of_state = [&](long j) { return row_sum(h, H, C, C + H + 1, j); };
+        for (long j = 0; j < H; ++j) {
+          before[at((n * T + t) * H + j)] = h[j];
+          const double r = sigmoid(of_input(j) + of_state(j)), z = sigmoid(of_input(H + j) + of_state(H + j)),
+                       q = of_state(2 * H + j) + shift[at(N * T * G + (n * T + t) * H + j)],
+                       m = std::tanh(of_input(2 * H + j) + r * q);
+          next[j] = (1 - z) * m + z * h[j];
+          const double d = next[j] - data.y[at((n * T + place(t)) * H + j)];
+          sum += d * d;
+        }
+        std::copy_n(next, H, h);
+      }
+    }
+    return sum / static_cast<double>(N * T * H);
+  }
+  /// A, G, A, G: of the input and of the state. Mean of A over steps, sum of G; both the mean over samples.
+  std::vector<Values> factors() const {
+    Values shift(at(N * T * (G + H))), gradient(shift.size()), before, unused;
+    for (std::size_t i = 0; i < shift.size(); ++i) {
+      shift[i] = 1e-5;
+      const double above = loss(shift, unused);
+      shift[i] = -1e-5;
+      gradient[i] = (above - loss(shift, unused)) / 2e-5;
+      shift[i] = 0;
+    }
+    loss(shift, before);
+    std::vector<Values> f{Values(at((C + 1) * (C + 1))), Values(at(G * G)), Values(at((H + 1) * (H + 1))), Values(at(G * G))};
+    const auto add = [](Values& to, const Values& row, double factor) {
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] += factor * row[i / row.size()] * row[i % row.size()];
+    };
+    for (long n = 0; n < N; ++n)
+      for (long t = 0; t < T; ++t) {
+        const long step = n * T + t;
+        Values x(at(C + 1), 1), h(at(H + 1), 1), gates(at(G));
+        std::copy_n(&data.x[at((n * T + place(t)) * C)], C, x.begin());
+        std::copy_n(&before[at(step * H)], H, h.begin());
+        std::copy_n(&gradient[at(step * G)], G, gates.begin());
+        add(f[0], x, 1.0 / (N * T));
+        add(f[1], gates, 1.0 / N);
+        add(f[2], h, 1.0 / (N * T));
+        std::copy_n(&gradient[at(N * T * G + step * H)], H, gates.begin() + 2 * H);
+        add(f[3], gates, 1.0 / N);
+      }
+    return f;
+  }
+  /// Row i of the block of the input, or of the state, among the weights.
+  static long row(bool of_state, long i) { return of_state ? (i < H ? C + i : C + H + 1) : i < C ? i : C + H; }
+};
+/// After one step with factors of that step alone: the factors are the plain ones, and the step is the direct solve's.
+template <class Plain> void gru_agrees(optim::KfacInverse how, int threads) {
+  const Plain plain;
+  const std::vector<Values> expected = plain.factors();
+  typename Plain::Model model{sk::Seed{3}}, same{sk::Seed{3}};
+  const double damping = 0.01;
+  optim::Kfac kfac{.damping = damping, .factor_every = 1, .inverse_every = 1, .factor_decay = 0, .kl_clip = 0, .inverse = how};
+  sk::train::TrainStep step{model, nn::Mse{}, optim::chain(kfac, optim::Sgd{.lr = 1}), sk::parallel::SingleProcess{}};
+  step.reserve({.capacity = Plain::N, .threads = threads});
+  step.step(plain.data.view());
+  sk::Executor executor{same, nn::Mse{}, {.capacity = Plain::N, .threads = 1}};
+  executor.forward_backward(plain.data.view());
+  const bool eigen = how == optim::KfacInverse::eigen;
+  REQUIRE(step.curvature().layers() == 2);
+  for (const bool of_state : {false, true}) {
+    const auto a = step.curvature().factor_a(of_state), g = step.curvature().factor_g(of_state);
+    const Values &of_a = expected[of_state ? 2 : 0], &of_g = expected[of_state ? 3 : 1];
+    REQUIRE(a.size() == of_a.size());
+    REQUIRE(g.size() == of_g.size());
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(a[i] == Approx(of_a[i]).margin(1e-12));
+    for (std::size_t i = 0; i < g.size(); ++i) CHECK(g[i] == Approx(of_g[i]).margin(1e-9));
+    const long rows = (of_state ? Plain::H : Plain::C) + 1;
+    Values gradient, moved;
+    for (long i = 0; i < rows * Plain::G; ++i) {
+      const std::size_t k = at(Plain::row(of_state, i / Plain::G) * Plain::pitch + i % Plain::G);
+      gradient.push_back(same.gradients()[k]);
+      moved.push_back(plain.weights[k] - std::as_const(model).parameters()[k]);
+    }
+    const Values solved = test::divide_naively({eigen ? 0 : damping, eigen ? 0 : damping, eigen ? damping : 0},
+                                               {a.begin(), a.end()}, {g.begin(), g.end()}, gradient);
+    for (std::size_t i = 0; i < solved.size(); ++i) CHECK(moved[i] == Approx(solved[i]).epsilon(1e-9).margin(1e-12));
+  }
+}
+
 template <class Cell> Values trained(int threads) {
   using Model = Net<nn::Sequential<Cell, nn::Flatten, nn::Linear<2>>, sk::Shape<6, 4>>;
   const Samples<Model> data(12);
@@ -154,14 +267,49 @@ TEST_CASE("Over steps A is the mean of what the cell reads, G the sum of its gat
   for (std::size_t i = 0; i < g.size(); ++i) CHECK(three.g[i] == Approx(one.g[i]).margin(1e-14));
 }
 
-TEST_CASE("Kfac trains recurrent networks alike on any number of threads; of a Gru it divides the Linear layer alone",
-          "[optim]") {
-  for (const int threads : {2, 3}) {
-    const Values one = trained<nn::Lstm<5>>(1), many = trained<nn::Lstm<5>>(threads);
-    for (std::size_t i = 0; i < one.size(); ++i) CHECK(many[i] == Approx(one[i]).margin(1e-8));
-  }
+TEST_CASE("A Gru has the factors of its input and of its state, and its step is the direct solve's", "[optim]") {
+  for (const auto how : {optim::KfacInverse::eigen, optim::KfacInverse::cholesky})
+    for (const int threads : {1, 3}) {
+      gru_agrees<PlainGru<>>(how, threads);
+      gru_agrees<PlainGru<sk::Reversed>>(how, threads);
+    }
+}
+
+TEST_CASE("Kfac trains recurrent networks alike on any number of threads", "[optim]") {
+  const auto alike = [&]<class Cell>(Cell) {
+    for (const int threads : {2, 3}) {
+      const Values one = trained<Cell>(1), many = trained<Cell>(threads);
+      for (std::size_t i = 0; i < one.size(); ++i) CHECK(many[i] == Approx(one[i]).margin(1e-8));
+    }
+  };
+  alike(nn::Lstm<5>{});
+  alike(nn::Gru<5>{});
   trained<nn::Rnn<5>>(2);
-  using WithGru = Net<nn::Sequential<nn::Gru<3, sk::LastState>, nn::Linear<2>>, sk::Shape<4, 3>>;
-  CHECK(WithGru::program.ops()[0].kronecker_a == 0);
-  CHECK(WithGru::program.ops()[1].kronecker_a == 4);
+}
+
+TEST_CASE("Kfac leaves a Gru of which one bias is frozen as it is in that block alone", "[optim]") {
+  using Model = Net<nn::Sequential<nn::Gru<2>>, sk::Shape<4, 3>>;
+  const Samples<Model> data(5);
+  const auto moved = [&](const auto& optimizer) {
+    Model model{sk::Seed{3}};
+    const Values before{std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
+    sk::train::TrainStep step{model, nn::Mse{}, optimizer, sk::parallel::SingleProcess{}};
+    step.reserve({.capacity = 5, .threads = 1});
+    step.step(data.view());
+    Values d = before;
+    for (std::size_t i = 0; i < d.size(); ++i) d[i] -= std::as_const(model).parameters()[i];
+    return d;
+  };
+  const optim::Kfac kfac{.factor_every = 1, .inverse_every = 1, .factor_decay = 0, .kl_clip = 0};
+  auto frozen = optim::chain(kfac, optim::Sgd{.lr = 1});
+  frozen.groups = {optim::frozen("0.bias_hh")};
+  const Values plain = moved(optim::Sgd{.lr = 1}), whole = moved(optim::chain(kfac, optim::Sgd{.lr = 1})), part = moved(frozen);
+  constexpr long pitch = sk::row_pitch(6);
+  for (long row = 0; row < 7; ++row)  // three of the input, two of the state, both biases
+    for (long j = 0; j < 6; ++j) {
+      const std::size_t i = at(row * pitch + j);
+      const bool of_state = row == 3 || row == 4;
+      CHECK(part[i] == Approx(row == 6 ? 0 : of_state ? plain[i] : whole[i]).epsilon(1e-12));
+      if (of_state) CHECK(std::abs(plain[i] - whole[i]) > 1e-3 * std::abs(plain[i]));
+    }
 }

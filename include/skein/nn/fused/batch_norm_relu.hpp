@@ -25,6 +25,8 @@ template <class Norm> struct BatchNormRelu {
   template <class In, class Frame> static void backward(Frame& f) {
     Kernels<Frame>::template backward<In::extents.last(), Norm::width(In::extents)>(call<In>(f), *f.context);
   }
+  /// Of the samples of f alone.
+  template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void remake(Frame& f) {
     Kernels<Frame>::template remake<In::extents.last(), Norm::width(In::extents)>(call<In>(f));
   }

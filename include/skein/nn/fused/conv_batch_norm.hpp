@@ -21,6 +21,8 @@ template <class Convolution, class Norm, bool HasRelu> struct ConvBatchNorm {
       info.parameters[first + i] = norm.parameters[i];
       info.buffers[i] = norm.buffers[i];
     }
+    info.curvature[1] = norm.curvature[0];
+    info.curvature[1].begin = Convolution::describe(in).stored_parameters();
     info.batch_statistics = 2 * norm.batch_statistics;  // scale and shift, too
     info.saved_for_backward = info.output.count();      // the convolution's output
     info.remakes_output = Remakes::from_saved;
@@ -54,6 +56,14 @@ template <class Convolution, class Norm, bool HasRelu> struct ConvBatchNorm {
     for (long n = 0; n < f.batch; ++n)
       sums.gradients(Op<In, Frame>::gradient(call, n, room), g.out_pixels(), Convolution::filters,
                      sums.mean_of_pixels(g.out_pixels()));
+  }
+  /// Of the samples of f alone: the normalisation's, which stands alone in f.gradients.
+  template <class In, class Frame> static void unit_gradient(Frame& f) {
+    auto n = norm<In>(f);
+    n.fused = false;
+    n.dweight = f.gradients;
+    n.dbias = f.gradients + row_pitch(Convolution::filters);
+    ops::BatchNormKernels<typename Frame::Device>::template backward<Convolution::filters, Convolution::filters>(n, *f.context);
   }
   template <class In, class Frame> static void pack_weights(Frame& f) { Convolution::template pack_weights<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) { Convolution::template prepare<In>(f); }

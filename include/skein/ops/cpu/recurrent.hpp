@@ -95,8 +95,12 @@ template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
   /// What the k-th step of a sample reads: (C) and (H).
   const Scalar* input_of(long sample, long k) const { return x_at(k) + sample * x_pitch(); }
   const Scalar* state_before(long sample, long k) const { return state(k) + sample * pitch; }
-  /// After backward: (B, P(G)).
+  /// After backward: (B, P(G)). Those of the hidden state's product, of a cell that splits, have their last H columns apart.
   const Scalar* gate_gradients(long k) const { return gates(k); }
+  void copy_hidden_gradients(long k, Scalar* to) const requires Cell::splits {
+    for (long b = 0; b < batch_; ++b, to += gate_pitch)
+      std::copy_n(memory(k + 1) + b * pitch, Hidden, std::copy_n(gates(k) + b * gate_pitch, columns - Hidden, to));
+  }
 
   /// dy(sample, k): the gradient of h after the k-th step, or nullptr. Adds to the weights' gradients; dx (B, T, C) is written
   /// where it is not null. The gates become their gradients.

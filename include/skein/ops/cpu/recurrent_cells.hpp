@@ -100,7 +100,8 @@ struct LstmCell {
   }
 };
 
-/// r, z = sigmoid, m = tanh(gate + r q) for q the hidden state's part of it; h = (1 - z) m + z h'. q is kept.
+/// r, z = sigmoid, m = tanh(gate + r q) for q the hidden state's part of it; h = (1 - z) m + z h'. q is kept; backward leaves its
+/// gradient there.
 struct GruCell {
   static constexpr int gates = 3;
   static constexpr bool splits = true, memory = true, carries = false, passes_h = true;
@@ -132,6 +133,7 @@ struct GruCell {
       at.store(hr, dr);
       at.store(hz, dz);
       at.store(hm, dm * r);
+      at.store(row.memory, dm * r);
       at.store(row.state_gradient, dh * z);
     });
   }

@@ -21,7 +21,7 @@ template <class Scalar> class KfacFactors {
   explicit KfacFactors(const KfacLayout& layout) : layout_(&layout), values_(size(layout.factor_values()), Scalar(0)) {
     for (std::size_t i = 0; i < layout.factor_count(); ++i) {
       const KfacFactor& f = layout.factor(i);
-      for (long k = 0; k < f.n; ++k) values_[size(f.at + k * f.n + k)] = 1;
+      for (long k = 0; k < f.count * f.n; ++k) values_[size(f.at + k * f.n + k % f.n)] = 1;
     }
     if (layout.ranks().grid.ranks > 1) packed_.assign(size(packed_values()), Scalar(0));
   }
@@ -37,8 +37,7 @@ template <class Scalar> class KfacFactors {
       runs_.push_back({&run.factor_sums, &run.collects});
     }
     std::vector<double> costs;
-    for (const plan::FactorSizes& s : layout_->sizes())
-      for (const long rows : {s.a, s.g}) costs.push_back(static_cast<double>(rows * rows));
+    for (std::size_t i = 0; i < layout_->factor_count(); ++i) costs.push_back(static_cast<double>(layout_->factor(i).size()));
     owner_ = plan::share_by_cost(costs, n);
   }
 
@@ -53,7 +52,8 @@ template <class Scalar> class KfacFactors {
 
   /// Every worker, after all have ended backward. The output gradients times `scale` are those of the mean loss.
   template <class Ranks> void update(const Kfac& kfac, double scale, const Worker& w, const Ranks& ranks) {
-    each_own(w, [&](const KfacFactor& f) { add_workers(f, static_cast<Scalar>(f.of_gradients ? scale * scale : 1)); });
+    each_own(
+        w, [&](const KfacFactor& f) { add_workers(f, static_cast<Scalar>(f.of_gradients || f.unit_wise ? scale * scale : 1)); });
     if (!packed_.empty()) {
       w.barrier();
       if (w.index == 0) add_ranks(ranks);
@@ -66,11 +66,11 @@ template <class Scalar> class KfacFactors {
   /// Values that a rank gives in an update: the lower triangles, for factors are symmetric, and the number of its samples.
   long packed_values() const {
     long n = 1;
-    for (const plan::FactorSizes& s : layout_->sizes()) n += s.a * (s.a + 1) / 2 + s.g * (s.g + 1) / 2;
+    for (const plan::FactorSizes& s : layout_->sizes()) n += s.triangles();
     return n;
   }
   const Scalar* data(const KfacFactor& f) const { return values_.data() + f.at; }
-  std::span<const Scalar> view(const KfacFactor& f) const { return {data(f), size(f.n * f.n)}; }
+  std::span<const Scalar> view(const KfacFactor& f) const { return {data(f), size(f.size())}; }
   /// All of them, in the order of the layers.
   const std::vector<Scalar>& values() const { return values_; }
   void set_values(std::vector<Scalar>&& values) { values_ = std::move(values); }
@@ -99,7 +99,7 @@ template <class Scalar> class KfacFactors {
   template <class Visit> void each_row(const Visit& visit) {
     for (std::size_t i = 0; i < layout_->factor_count(); ++i) {
       const KfacFactor& f = layout_->factor(i);
-      for (long row = 0; row < f.n; ++row) visit(runs_[0].sums->data() + f.at + row * f.n, row + 1);
+      for (long row = 0; row < f.count * f.n; ++row) visit(runs_[0].sums->data() + f.at + row * f.n, row % f.n + 1);
     }
   }
   /// Of the lower triangle: worker 0's sums become `scale` times those of all. Ranks may have scales of their own.
@@ -107,20 +107,21 @@ template <class Scalar> class KfacFactors {
     Scalar* const to = runs_[0].sums->data() + f.at;
     for (std::size_t w = 1; w < runs_.size(); ++w) {
       const Scalar* const from = runs_[w].sums->data() + f.at;
-      for (long i = 0; i < f.n; ++i)
-        for (long j = 0; j <= i; ++j) to[i * f.n + j] += from[i * f.n + j];
+      for (long i = 0; i < f.count * f.n; ++i)
+        for (long j = 0; j <= i % f.n; ++j) to[i * f.n + j] += from[i * f.n + j];
     }
     if (scale == 1) return;
-    for (long i = 0; i < f.n; ++i)
-      for (long j = 0; j <= i; ++j) to[i * f.n + j] *= scale;
+    for (long i = 0; i < f.count * f.n; ++i)
+      for (long j = 0; j <= i % f.n; ++j) to[i * f.n + j] *= scale;
   }
   void keep(const Kfac& kfac, const KfacFactor& f) {
     const Scalar kept = static_cast<Scalar>(kfac.factor_decay);
     const Scalar fresh = static_cast<Scalar>((1 - kfac.factor_decay) / std::max(1.0, samples_));
-    const Scalar* const sum = runs_[0].sums->data() + f.at;
-    Scalar* const to = values_.data() + f.at;
-    for (long i = 0; i < f.n; ++i)
-      for (long j = 0; j <= i; ++j) to[j * f.n + i] = to[i * f.n + j] = kept * to[i * f.n + j] + fresh * sum[i * f.n + j];
+    const Scalar* sum = runs_[0].sums->data() + f.at;
+    Scalar* to = values_.data() + f.at;
+    for (long k = 0; k < f.count; ++k, to += f.n * f.n, sum += f.n * f.n)
+      for (long i = 0; i < f.n; ++i)
+        for (long j = 0; j <= i; ++j) to[j * f.n + i] = to[i * f.n + j] = kept * to[i * f.n + j] + fresh * sum[i * f.n + j];
   }
 
   const KfacLayout* layout_;

@@ -63,18 +63,43 @@ template <class Scalar> bool invert_factor(KfacInverse how, long n, double dampi
   return true;
 }
 
+/// `inverse` (count, n, n) becomes the inverses of the blocks (count, n, n), n at most 2, with the damping added to their
+/// diagonals. False where one has none.
+template <class Scalar> bool invert_blocks(long count, long n, double damping, const Scalar* blocks, Scalar* inverse) {
+  for (long k = 0; k < count; ++k, blocks += n * n, inverse += n * n) {
+    const double a = static_cast<double>(blocks[0]) + damping, b = n == 2 ? static_cast<double>(blocks[2]) : 0,
+                 c = n == 2 ? static_cast<double>(blocks[3]) + damping : 1, determinant = a * c - b * b;
+    if (!(determinant > 0 && determinant - determinant == 0)) return false;
+    inverse[0] = static_cast<Scalar>(c / determinant);
+    if (n == 1) continue;
+    inverse[1] = inverse[2] = static_cast<Scalar>(-b / determinant);
+    inverse[3] = static_cast<Scalar>(a / determinant);
+  }
+  return true;
+}
+
+/// to (a, g) = the inverse (g, a, a) of each column's block times this column of the gradient (a, g), in rows of row_pitch(g).
+template <class Scalar> void divide_by_blocks(long a, long g, const Scalar* inverse, const Scalar* gradient, Scalar* to) {
+  for (long i = 0; i < a; ++i)
+    for (long unit = 0; unit < g; ++unit) {
+      Scalar sum = 0;
+      for (long j = 0; j < a; ++j) sum += inverse[(unit * a + i) * a + j] * gradient[j * row_pitch(g) + unit];
+      to[i * g + unit] = sum;
+    }
+}
+
 /// What divides by one factor: its inverse or eigenvectors (n, n), and its eigenvalues (n).
 template <class Scalar> struct FactorInverse {
   long n;
   const Scalar *matrix, *values;
 };
 
-/// to (a, g) = A^-1 gradient G^-1, for a gradient (a, g) in rows of row_pitch(g). The damping is added to products of
-/// eigenvalues.
+/// to (a, g) = A^-1 gradient G^-1, for a gradient (a, g) in rows of row_pitch(g), the last of which may lie apart. The damping is
+/// added to products of eigenvalues.
 template <class Scalar> void divide_by_factors(KfacInverse how, double damping,
                                                const FactorInverse<std::type_identity_t<Scalar>>& of_a,
                                                const FactorInverse<std::type_identity_t<Scalar>>& of_g, const Scalar* gradient,
-                                               KfacWork<Scalar>& work, Scalar* to) {
+                                               const Scalar* last_row, KfacWork<Scalar>& work, Scalar* to) {
   using ops::Transpose;
   const long a = of_a.n, g = of_g.n, pitch = row_pitch(g);
   Scalar* const half = work.product.data();
@@ -82,26 +107,19 @@ template <class Scalar> void divide_by_factors(KfacInverse how, double damping,
                           Scalar* z) {
     ops::gemm<Cpu>(ta, tb, m, n, inner, Scalar(1), x, x_pitch, y, tb == Transpose::yes ? inner : n, Scalar(0), z, n);
   };
+  const long together = last_row == gradient + (a - 1) * pitch ? a : a - 1;
+  const Transpose vectors = how == KfacInverse::cholesky ? Transpose::no : Transpose::yes;  // rows of these are eigenvectors
+  product(Transpose::no, vectors, together, g, g, gradient, pitch, of_g.matrix, half);
+  if (together < a) product(Transpose::no, vectors, 1, g, g, last_row, pitch, of_g.matrix, half + together * g);
   if (how == KfacInverse::cholesky) {
-    product(Transpose::no, Transpose::no, a, g, g, gradient, pitch, of_g.matrix, half);
     product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
-  } else {  // rows of the matrices are eigenvectors
-    product(Transpose::no, Transpose::yes, a, g, g, gradient, pitch, of_g.matrix, half);
+  } else {
     product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
     for (long i = 0; i < a; ++i)
       for (long j = 0; j < g; ++j) to[i * g + j] /= of_a.values[i] * of_g.values[j] + static_cast<Scalar>(damping);
     product(Transpose::no, Transpose::no, a, g, g, to, g, of_g.matrix, half);
     product(Transpose::yes, Transpose::no, a, g, a, of_a.matrix, a, half, to);
   }
-}
-
-/// The sum of the products of a gradient (a, g), in rows of row_pitch(g), and a direction (a, g).
-template <class Scalar> double product_of(long a, long g, const Scalar* gradient, const Scalar* direction) {
-  const long pitch = row_pitch(g);
-  double sum = 0;
-  for (long i = 0; i < a; ++i)
-    for (long j = 0; j < g; ++j) sum += static_cast<double>(gradient[i * pitch + j]) * static_cast<double>(direction[i * g + j]);
-  return sum;
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim

@@ -14,29 +14,29 @@
 
 namespace skein::inline SKEIN_ABI::optim {
 
-/// A factor of a layer: A, of its inputs, or G, of its outputs' gradients.
+/// A factor of a layer: A, of its inputs, or G, of its outputs' gradients; unit-wise, the blocks of its scale and shift, and
+/// none.
 struct KfacFactor {
   std::size_t layer = 0;
-  bool of_gradients = false;
-  long n = 0;        ///< rows
-  long at = 0;       ///< (n, n), among all factors
-  long values = 0;   ///< (n), among the eigenvalues of all factors, as files have them
-  long inverse = 0;  ///< (n, n), and behind that the eigenvalues where there are such: among the inverses of its column of ranks
-  int rank = 0;      ///< who makes the inverse
+  bool of_gradients = false, unit_wise = false;
+  long n = 0, count = 1;  ///< rows; how many such matrices
+  long at = 0;            ///< (count, n, n), among all factors
+  long values = 0;        ///< (n), among the eigenvalues of all factors, as files have them
+  long inverse = 0;       ///< (count, n, n), and the eigenvalues where there are such: among the inverses of its column of ranks
+  int rank = 0;           ///< who makes the inverse
+
+  long size() const { return count * n * n; }
+  /// Of an eigendecomposition.
+  long eigenvalues() const { return unit_wise ? 0 : n; }
 };
 
 /// The places of everything that a KfacState has.
 class KfacLayout {
  public:
-  KfacLayout(std::span<const plan::LayerNode> nodes, plan::RankInGrid ranks, bool eigenvalues) : ranks_(ranks) {
+  KfacLayout(std::span<const plan::LayerNode> nodes, plan::RankInGrid ranks, bool eigenvalues, bool unit_wise) : ranks_(ranks) {
     for (const plan::LayerNode& node : nodes)
-      if (node.kronecker_a > 0) {
-        const long a = node.kronecker_a, g = node.kronecker_g;
-        places_.push_back({node.parameter, a, g, size_});
-        names_.emplace_back(node.kind);
-        sizes_.push_back({a, g});
-        size_ += a * a + g * g;
-      }
+      for (const plan::CurvatureBlock& block : node.curvature)
+        if (block.a > 0 && (unit_wise || !block.unit_wise)) add(node, block);
     shares_ = plan::share_curvature(sizes_, ranks.grid);
     list_factors();
     for (int c = 0; c < ranks.grid.columns(); ++c) {
@@ -51,7 +51,7 @@ class KfacLayout {
   const nn::KroneckerPlace& place(std::size_t layer) const { return places_[layer]; }
   std::span<const nn::KroneckerPlace> places() const { return places_; }
   const std::string& name(std::size_t layer) const { return names_[layer]; }
-  /// Of layer i / 2, A before G.
+  /// Of layer i / 2 (a layer with two blocks counts as two), A before G.
   const KfacFactor& factor(std::size_t i) const { return factors_[i]; }
   std::size_t factor_count() const { return factors_.size(); }
   /// Has this rank the inverses of a layer, and preconditions its gradient?
@@ -81,6 +81,14 @@ class KfacLayout {
   }
 
  private:
+  void add(const plan::LayerNode& node, const plan::CurvatureBlock& block) {
+    const long begin = node.parameter + block.begin;
+    const long last = block.last_row < 0 ? begin + (block.a - 1) * row_pitch(block.g) : node.parameter + block.last_row;
+    places_.push_back({begin, last, block.a, block.g, size_, block.unit_wise});
+    names_.emplace_back(node.kind);
+    sizes_.push_back(block.sizes());
+    size_ += block.sizes().values();
+  }
   std::size_t column() const { return static_cast<std::size_t>(ranks_.grid.column(ranks_.rank)); }
   static std::size_t before(std::span<const std::size_t> counts, int k) {
     return std::accumulate(counts.begin(), counts.begin() + k, std::size_t{0});
@@ -88,11 +96,13 @@ class KfacLayout {
   void list_factors() {
     for (std::size_t i = 0; i < 2 * places_.size(); ++i) {
       const nn::KroneckerPlace& p = places_[i / 2];
-      KfacFactor f{.layer = i / 2, .of_gradients = i % 2 == 1, .n = p.a, .at = p.sums};
-      if (f.of_gradients) f.n = p.g, f.at += p.a * p.a;
+      const plan::SymmetricMatrices matrices = sizes_[i / 2].factor(i % 2);
+      KfacFactor f{.layer = i / 2, .of_gradients = i % 2 == 1, .unit_wise = p.unit_wise, .n = matrices.rows};
+      f.count = matrices.count;
+      f.at = p.sums + (f.of_gradients ? sizes_[i / 2].factor(0).values() : 0);
       f.values = eigenvalues_;
       f.rank = shares_.inverse_rank[i];
-      eigenvalues_ += f.n;
+      eigenvalues_ += f.eigenvalues();
       factors_.push_back(f);
     }
   }
@@ -102,7 +112,7 @@ class KfacLayout {
     for (KfacFactor& f : factors_) {
       if (f.rank != rank) continue;
       f.inverse = static_cast<long>(at);
-      at += static_cast<std::size_t>(f.n * f.n + (eigenvalues ? f.n : 0));
+      at += static_cast<std::size_t>(f.size() + (eigenvalues ? f.eigenvalues() : 0));
     }
     if (ranks_.grid.column(rank) == ranks_.grid.column(ranks_.rank)) inverse_counts_.push_back(at - begin);
   }

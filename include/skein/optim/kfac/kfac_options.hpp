@@ -11,9 +11,9 @@ namespace skein::inline SKEIN_ABI::optim {
 /// Has the state of a preconditioner, of the network's layers (optim/kfac/kfac_state.hpp).
 template <class Scalar> class KfacState;
 
-/// The gradient of each layer that has Kronecker factors (Linear, convolutions of one group) becomes A^-1 g G^-1. A: the running
-/// mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs' gradients; both begin as the identity.
-/// Layers without factors, and those with a frozen parameter, keep their gradient.
+/// The gradient of each layer that has Kronecker factors (Linear, convolutions of one group, Rnn, Lstm and Gru) becomes
+/// A^-1 g G^-1. A: the running mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs' gradients; both
+/// begin as the identity. Layers without factors, and those with a frozen parameter, keep their gradient.
 struct Kfac {
   double damping = 0.003;
   int factor_every = 1, inverse_every = 10;  ///< steps from one update of the factors, of their inverses, to the next
@@ -23,6 +23,10 @@ struct Kfac {
   /// Damping of each factor by the ratio pi of their mean eigenvalues, pi sqrt(damping) and sqrt(damping) / pi; false: the
   /// damping as it is, which is kfac-pytorch's.
   bool pi_correction = false;
+  /// Scales and shifts of BatchNorm, LayerNorm, GroupNorm and RmsNorm too: their gradient is divided by a block of 2 x 2 (1 x 1)
+  /// a channel, the running mean of the second moments of each sample's own gradient, with the damping on its diagonal. Osawa et
+  /// al., "Scalable and practical natural gradient for large-scale deep learning", arXiv:2002.06015. kfac-pytorch has none.
+  bool unit_wise = false;
 
   static constexpr Needs needs = Needs::curvature;
   template <class Scalar> using State = KfacState<Scalar>;
@@ -38,7 +42,7 @@ struct Kfac {
   void describe(NamedValues& to) const {
     to.of("Kfac").add(".damping", damping).add(".factor_every", factor_every).add(".inverse_every", inverse_every);
     to.add(".factor_decay", factor_decay).add(".kl_clip", kl_clip).add(".inverse", static_cast<int>(inverse));
-    to.add(".pi_correction", pi_correction);
+    to.add(".pi_correction", pi_correction).add(".unit_wise", unit_wise);
   }
   /// Whether the step of this number, from 1, updates the factors, and their inverses.
   bool updates_factors(std::int64_t step) const { return (step - 1) % factor_every == 0; }

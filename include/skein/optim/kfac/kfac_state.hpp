@@ -60,7 +60,7 @@ template <class Scalar> class KfacState {
 
   /// Factors begin as the identity.
   explicit KfacState(std::span<const plan::LayerNode> layers, const Kfac& kfac = {}, plan::RankInGrid ranks = {})
-      : layout_(std::make_unique<KfacLayout>(layers, ranks, kfac.inverse == KfacInverse::eigen)),
+      : layout_(std::make_unique<KfacLayout>(layers, ranks, kfac.inverse == KfacInverse::eigen, kfac.unit_wise)),
         eigenvalues_(kfac.inverse == KfacInverse::eigen), factors_(*layout_),
         inverses_(size(layout_->inverse_values()), Scalar(0)), directions_(size(layout_->direction_values()), Scalar(0)),
         products_(layout_->layers(), 0) {}
@@ -72,9 +72,8 @@ template <class Scalar> class KfacState {
     std::vector<double> of_factors, of_layers;
     std::size_t largest = 0;
     for (const plan::FactorSizes& s : layout_->sizes()) {
-      const double a = static_cast<double>(s.a), g = static_cast<double>(s.g);
-      for (const double rows : {a, g}) of_factors.push_back(rows * rows * rows);
-      of_layers.push_back(a * g * (a + g));
+      for (const std::size_t which : {0, 1}) of_factors.push_back(s.factor(which).cost());
+      of_layers.push_back(s.division_cost());
       largest = std::max(largest, size(s.a * s.g));
     }
     layer_owner_ = plan::share_by_cost(of_layers, n);
@@ -119,7 +118,8 @@ template <class Scalar> class KfacState {
   /// Values of the inverses that this rank keeps.
   long kept_inverses() const { return layout_->inverse_values(); }
 
-  /// Layers with factors, and their factors: (n, n), A before G.
+  /// Layers with factors, and their factors: (n, n), A before G; of a normalisation (channels, n, n), and nothing. Gru counts as
+  /// two layers: of its input, and of its state.
   std::size_t layers() const { return layout_->layers(); }
   std::span<const Scalar> factor_a(std::size_t layer) const { return factors_.view(layout_->factor(2 * layer)); }
   std::span<const Scalar> factor_g(std::size_t layer) const { return factors_.view(layout_->factor(2 * layer + 1)); }
@@ -137,8 +137,8 @@ template <class Scalar> class KfacState {
     Saved s{factors_.values(), std::vector<Scalar>(factors_.values().size()), std::vector<Scalar>(size(layout_->eigenvalues()))};
     each_kept([&](const KfacFactor& f, std::size_t at) {
       const Scalar* const from = gathered_.empty() ? inverses_.data() + at : gathered_.data() + at;
-      std::copy_n(from, f.n * f.n, s.inverses.data() + f.at);
-      if (eigenvalues_) std::copy_n(from + f.n * f.n, f.n, s.eigenvalues.data() + f.values);
+      std::copy_n(from, f.size(), s.inverses.data() + f.at);
+      if (eigenvalues_) std::copy_n(from + f.size(), f.eigenvalues(), s.eigenvalues.data() + f.values);
     });
     return s;
   }
@@ -146,8 +146,8 @@ template <class Scalar> class KfacState {
     drop();
     factors_.set_values(std::move(saved.factors));
     each_kept([&](const KfacFactor& f, std::size_t at) {
-      std::copy_n(saved.inverses.data() + f.at, f.n * f.n, inverses_.data() + at);
-      if (eigenvalues_) std::copy_n(saved.eigenvalues.data() + f.values, f.n, inverses_.data() + at + size(f.n * f.n));
+      std::copy_n(saved.inverses.data() + f.at, f.size(), inverses_.data() + at);
+      if (eigenvalues_) std::copy_n(saved.eigenvalues.data() + f.values, f.eigenvalues(), inverses_.data() + at + size(f.size()));
     });
   }
 
@@ -168,7 +168,7 @@ template <class Scalar> class KfacState {
   }
   FactorInverse<Scalar> inverse(const KfacFactor& f) const {
     const Scalar* const at = inverses_.data() + f.inverse;
-    return {f.n, at, at + f.n * f.n};
+    return {f.n, at, at + f.size()};
   }
 
   template <class Visit> void each_factor(const std::vector<int>& owner, const Worker& w, const Visit& visit) const {
@@ -190,9 +190,11 @@ template <class Scalar> class KfacState {
     }
   }
   static bool frozen(const nn::KroneckerPlace& p, std::span<const ParameterGroupRange> ranges) {
-    const long end = p.parameter + p.a * row_pitch(p.g);
-    return std::any_of(ranges.begin(), ranges.end(),
-                       [&](const ParameterGroupRange& r) { return r.frozen && r.begin < end && p.parameter < r.end; });
+    const auto covers = [](const ParameterGroupRange& r, long begin, long end) { return r.begin < end && begin < r.end; };
+    return std::any_of(ranges.begin(), ranges.end(), [&](const ParameterGroupRange& r) {
+      return r.frozen && (covers(r, p.parameter, p.parameter + (p.a - 1) * row_pitch(p.g)) ||
+                          covers(r, p.last_row, p.last_row + row_pitch(p.g)));
+    });
   }
 
   /// Each inverse is made by one rank, which gives it to the others of its column.
@@ -229,27 +231,42 @@ template <class Scalar> class KfacState {
   }
   void invert(const Kfac& kfac, const KfacFactor& f, Work& work) {
     Scalar* const to = inverses_.data() + f.inverse;
-    if (invert_factor(kfac.inverse, f.n, own_damping(kfac, f), factors_.data(f), to, to + f.n * f.n, work)) return;
-    throw ArgumentError(std::string("Kfac: the factor ") + (f.of_gradients ? "G" : "A") + " of layer " + std::to_string(f.layer) +
-                        " (" + layout_->name(f.layer) +
+    if (f.unit_wise ? invert_blocks(f.count, f.n, kfac.damping, factors_.data(f), to)
+                    : invert_factor(kfac.inverse, f.n, own_damping(kfac, f), factors_.data(f), to, to + f.size(), work))
+      return;
+    const char* const which = f.unit_wise ? "unit-wise factor" : f.of_gradients ? "factor G" : "factor A";
+    throw ArgumentError(std::string("Kfac: the ") + which + " of layer " + std::to_string(f.layer) + " (" +
+                        layout_->name(f.layer) +
                         ", of those that have factors) has no inverse, in double neither: the loss has "
                         "probably diverged. Take a larger .damping or a smaller rate, or look for NaN in the data");
   }
   /// The layer's direction is A^-1 gradient G^-1.
   void direction(const Kfac& kfac, std::size_t k, const Scalar* gradient, Work& work) {
-    divide_by_factors(kfac.inverse, kfac.pi_correction ? 0 : kfac.damping, inverse(layout_->factor(2 * k)),
-                      inverse(layout_->factor(2 * k + 1)), gradient + layout_->place(k).parameter, work,
-                      directions_.data() + layout_->direction(k));
+    const nn::KroneckerPlace& p = layout_->place(k);
+    const FactorInverse<Scalar> of_a = inverse(layout_->factor(2 * k));
+    Scalar* const to = directions_.data() + layout_->direction(k);
+    if (p.unit_wise) return divide_by_blocks(p.a, p.g, of_a.matrix, gradient + p.parameter, to);
+    divide_by_factors(kfac.inverse, kfac.pi_correction ? 0 : kfac.damping, of_a, inverse(layout_->factor(2 * k + 1)),
+                      gradient + p.parameter, gradient + p.last_row, work, to);
   }
+  /// The sum of the products of the layer's gradient and its direction.
   double product(std::size_t k, const Scalar* gradient) const {
     const nn::KroneckerPlace& p = layout_->place(k);
-    return product_of(p.a, p.g, gradient + p.parameter, directions_.data() + layout_->direction(k));
+    const Scalar* direction = directions_.data() + layout_->direction(k);
+    double sum = 0;
+    for (long i = 0; i < p.a; ++i) {
+      const Scalar* const row = gradient + p.row(i);
+      for (long j = 0; j < p.g; ++j) sum += static_cast<double>(row[j]) * static_cast<double>(*direction++);
+    }
+    return sum;
   }
   void write(std::size_t k, Scalar scale, Scalar* gradient) const {
     const nn::KroneckerPlace& p = layout_->place(k);
     const Scalar* const from = directions_.data() + layout_->direction(k);
-    for (long i = 0; i < p.a; ++i)
-      for (long j = 0; j < p.g; ++j) gradient[p.parameter + i * row_pitch(p.g) + j] = scale * from[i * p.g + j];
+    for (long i = 0; i < p.a; ++i) {
+      Scalar* const row = gradient + p.row(i);
+      for (long j = 0; j < p.g; ++j) row[j] = scale * from[i * p.g + j];
+    }
   }
 
   std::unique_ptr<const KfacLayout> layout_;  ///< factors_ know it too

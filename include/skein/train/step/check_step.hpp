@@ -37,7 +37,7 @@ template <class S> inline constexpr bool collects_curvature = std::same_as<S, pa
 /// Has one of the layers Kronecker factors.
 constexpr bool has_factors(std::span<const plan::LayerNode> layers) {
   for (const plan::LayerNode& layer : layers)
-    if (layer.kronecker_a > 0) return true;
+    if (layer.curvature[0].a > 0 && !layer.curvature[0].unit_wise) return true;
   return false;
 }
 
@@ -92,7 +92,8 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::curvature_of_halves,
                 "Kfac: layers on activations of 16 bits do not hand over their factors; take a Model without mixed precision");
   static_assert(fault != StepFault::curvature_of_nothing,
-                "Kfac: no layer of this network has Kronecker factors (Linear and convolutions of one group have them)");
+                "Kfac: no layer of this network has Kronecker factors (Linear, convolutions of one group, Rnn, Lstm and Gru have "
+                "them)");
   static_assert(fault != StepFault::tensors_on_device,
                 "on a GPU a transform of tensors is given the device's: let its tensor() take them, as void tensor(const auto& "
                 "parameter) const or by template <class S, class Device> and const TensorUpdate<S, Device>&");
