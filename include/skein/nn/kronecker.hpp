@@ -38,8 +38,10 @@ template <class Scalar> struct KroneckerSums {
   const KroneckerPlace* place = nullptr;  ///< null: nobody wants them
   Scalar* all = nullptr;                  ///< of all layers
   std::vector<Scalar>* scratch = nullptr;
-  long a = place ? place->a : 0, g = place ? place->g : 0;
-  Scalar *a_sums = place ? all + place->sums : nullptr, *g_sums = place ? a_sums + a * a : nullptr;
+  long a = place ? place->a : 0;
+  long g = place ? place->g : 0;
+  Scalar* a_sums = place ? all + place->sums : nullptr;
+  Scalar* g_sums = place ? a_sums + a * a : nullptr;
 
   /// Of the layer's next block.
   KroneckerSums next() const { return {place + 1, all, scratch}; }

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of a layer's weights whose curvature second-order methods take by itself, and the sizes of what they keep of it.
 #pragma once
-#include <cstddef>
-
 #include "../core/config.hpp"
 
 namespace skein::inline SKEIN_ABI::plan {
@@ -26,14 +24,14 @@ struct FactorSizes {
   bool unit_wise = false;
 
   /// The first factor, or the second, which is empty where the block is unit-wise.
-  constexpr SymmetricMatrices factor(std::size_t which) const {
-    if (unit_wise) return which == 0 ? SymmetricMatrices{g, a} : SymmetricMatrices{};
-    return {1, which == 0 ? a : g};
+  constexpr SymmetricMatrices factor(bool of_gradients) const {
+    if (unit_wise) return of_gradients ? SymmetricMatrices{} : SymmetricMatrices{g, a};
+    return {1, of_gradients ? g : a};
   }
-  constexpr long values() const { return factor(0).values() + factor(1).values(); }
-  constexpr long triangles() const { return factor(0).triangles() + factor(1).triangles(); }
+  constexpr long values() const { return factor(false).values() + factor(true).values(); }
+  constexpr long triangles() const { return factor(false).triangles() + factor(true).triangles(); }
   /// What inverting them costs, and what dividing a gradient by them.
-  constexpr double inversion_cost() const { return factor(0).cost() + factor(1).cost(); }
+  constexpr double inversion_cost() const { return factor(false).cost() + factor(true).cost(); }
   constexpr double division_cost() const {
     return static_cast<double>(a) * static_cast<double>(g) * static_cast<double>(unit_wise ? a : a + g);
   }

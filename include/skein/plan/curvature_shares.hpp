@@ -47,7 +47,7 @@ struct CurvatureShares {
 constexpr CurvatureShares share_curvature(std::span<const FactorSizes> layers, WorkerGrid grid) {
   std::vector<double> of_factors, of_layers;
   for (const FactorSizes& l : layers) {
-    for (const std::size_t which : {0, 1}) of_factors.push_back(l.factor(which).cost());
+    for (const bool of_gradients : {false, true}) of_factors.push_back(l.factor(of_gradients).cost());
     of_layers.push_back(l.inversion_cost());
   }
   CurvatureShares shares{grid, share_by_cost(of_layers, grid.columns()), std::vector<int>(of_factors.size())};
@@ -68,7 +68,7 @@ constexpr long inverse_values(const CurvatureShares& shares, std::span<const Fac
   long values = 0;
   for (std::size_t i = 0; i < shares.inverse_rank.size(); ++i) {
     if (shares.inverse_rank[i] != rank || shares.grid.workers == 1) continue;
-    const SymmetricMatrices f = layers[i / 2].factor(i % 2);
+    const SymmetricMatrices f = layers[i / 2].factor(i % 2 == 1);
     values += f.values() + (eigenvalues && !layers[i / 2].unit_wise ? f.rows : 0);
   }
   return values;

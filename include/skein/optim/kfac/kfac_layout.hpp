@@ -96,10 +96,10 @@ class KfacLayout {
   void list_factors() {
     for (std::size_t i = 0; i < 2 * places_.size(); ++i) {
       const nn::KroneckerPlace& p = places_[i / 2];
-      const plan::SymmetricMatrices matrices = sizes_[i / 2].factor(i % 2);
+      const plan::SymmetricMatrices matrices = sizes_[i / 2].factor(i % 2 == 1);
       KfacFactor f{.layer = i / 2, .of_gradients = i % 2 == 1, .unit_wise = p.unit_wise, .n = matrices.rows};
       f.count = matrices.count;
-      f.at = p.sums + (f.of_gradients ? sizes_[i / 2].factor(0).values() : 0);
+      f.at = p.sums + (f.of_gradients ? sizes_[i / 2].factor(false).values() : 0);
       f.values = eigenvalues_;
       f.rank = shares_.inverse_rank[i];
       eigenvalues_ += f.eigenvalues();

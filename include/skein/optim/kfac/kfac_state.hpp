@@ -72,7 +72,7 @@ template <class Scalar> class KfacState {
     std::vector<double> of_factors, of_layers;
     std::size_t largest = 0;
     for (const plan::FactorSizes& s : layout_->sizes()) {
-      for (const std::size_t which : {0, 1}) of_factors.push_back(s.factor(which).cost());
+      for (const bool of_gradients : {false, true}) of_factors.push_back(s.factor(of_gradients).cost());
       of_layers.push_back(s.division_cost());
       largest = std::max(largest, size(s.a * s.g));
     }

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/plan/curvature_block.hpp>
+
+#include <catch2/catch.hpp>
+#include <skein/nn/recurrent.hpp>
+
+namespace sk = skein;
+namespace plan = skein::plan;
+
+TEST_CASE("A block has two Kronecker factors, or a small matrix for each column") {
+  constexpr plan::FactorSizes kronecker{5, 3}, units{2, 7, true};
+  static_assert(kronecker.values() == 25 + 9 && kronecker.triangles() == 15 + 6 && kronecker.inversion_cost() == 125 + 27);
+  static_assert(kronecker.division_cost() == 5 * 3 * (5 + 3));
+  static_assert(units.values() == 7 * 4 && units.triangles() == 7 * 3 && units.inversion_cost() == 7 * 8);
+  static_assert(units.division_cost() == 7 * 2 * 2 && units.factor(true).values() == 0);
+}
+
+TEST_CASE("The two blocks of a Gru have all rows of its weights and biases, each once") {
+  constexpr sk::LayerInfo i = sk::nn::Gru<2>::describe({2, {4, 3}});
+  constexpr long pitch = sk::row_pitch(6);
+  int seen[7] = {};
+  for (const plan::CurvatureBlock& b : i.curvature) {
+    for (long row = 0; row + 1 < b.a; ++row) ++seen[b.begin / pitch + row];
+    ++seen[b.last_row / pitch];
+    CHECK(b.g == 6);
+  }
+  for (const int times : seen) CHECK(times == 1);
+  CHECK(i.stored_parameters() == 7 * pitch);
+}
