@@ -11,6 +11,8 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -462,6 +464,27 @@ TEST_CASE("a call that no rank of this library makes is refused by a sentence") 
   std::vector<float> v(1000);
   for (const std::string& s : met_by(strange, 4000, [&](sk::ControlComm& w) { w.all_reduce(v); }))
     CHECK_THAT(s, Contains("rank 2: a call that this library does not know"));
+}
+
+TEST_CASE("the parts of a split have numbers of their own, and there are not too many") {
+  std::vector<sk::comm::SplitKey> keys;
+  for (int r = 1023; r >= 0; --r) keys.push_back({3 * r, 0, r});
+  std::set<std::uint32_t> numbers;
+  for (const sk::comm::SplitKey& k : keys) numbers.insert(sk::comm::group_number(5, keys, k.color));
+  CHECK(numbers.size() == 1024);
+  keys.push_back({4, 0, 1024});
+  for (const int color : {0, 4, 3069}) CHECK_THROWS_WITH(sk::comm::group_number(5, keys, color), Contains("1025 colours"));
+}
+
+TEST_CASE("a rank that waits in a part which another has ended is told at once") {
+  const int port = free_port();
+  const auto said = support::run_processes(2, [&](int r) -> std::string {
+    sk::ControlComm world = sk::ControlComm::from_address(at(port), r, 2, within(5));
+    std::optional<sk::ControlComm> part = world.split(0);
+    if (r == 1) part.reset();
+    return (part ? *part : world).barrier(), "met";
+  });
+  for (const std::string& s : said) CHECK_THAT(s, Contains("barrier (call 0): rank 1 returned and will not arrive"));
 }
 
 TEST_CASE("a rank may wait without an end: a deadline that is infinite") {

@@ -55,6 +55,32 @@ TEST_CASE("an exchange answers when all have come, each rank once, all with one 
   CHECK_THROWS_AS((coordinator_state.take(0, exchange(1), 0), coordinator_state.take(0, exchange(1), 0)), sk::CommError);
 }
 
+TEST_CASE("values of all ranks that are too many for one frame end the call by a sentence") {
+  control::CoordinatorState coordinator_state(2);
+  for (const int r : {0, 1}) {
+    control::Frame f = exchange(3);
+    f.payload.resize(std::size_t{129} << 20);  // each alone could be sent
+    coordinator_state.take(r, std::move(f), 0);
+  }
+  CHECK_THAT(coordinator_state.verdict(),
+             Equals("barrier (call 3): the values of all ranks are 270532608 bytes, and the coordinator "
+                    "carries control values, at most 256 MiB at once"));
+  CHECK(count(coordinator_state.output(), control::Kind::Fail) == 2);
+}
+
+TEST_CASE("a group that all of its members have left is forgotten") {
+  control::CoordinatorState coordinator_state(3);
+  for (const std::uint32_t id : {7u, 8u})
+    for (const int r : {2, 0}) coordinator_state.take(r, open(id, {2, 0}), 0);
+  coordinator_state.take(2, {control::Kind::Left, 7, 0, 0, {}}, 0);
+  CHECK(coordinator_state.groups() == 3);
+  coordinator_state.take(0, {control::Kind::Left, 7, 0, 0, {}}, 0);
+  CHECK(coordinator_state.groups() == 2);
+  for (const int r : {2, 0}) coordinator_state.take(r, {control::Kind::Goodbye, 0, 0, 0, {}}, 0);
+  CHECK(coordinator_state.groups() == 1);
+  CHECK_FALSE(coordinator_state.failed());
+}
+
 TEST_CASE("who leaves a group is told to its others, and awaited there by nobody") {
   control::CoordinatorState coordinator_state(3);
   coordinator_state.take(0, open(7, {2, 0}), 0);

@@ -2,6 +2,8 @@
 // A communicator of the host over a coordinator: what ranks say to each other beside what their GPUs do (plans, sums of a few
 // numbers, barriers), without MPI. Everything goes through rank 0, N times the bytes: for control values, not for gradients.
 #pragma once
+#include <span>
+
 #include "../concepts.hpp"
 #include "../messages.hpp"
 #include "../options.hpp"
@@ -20,6 +22,10 @@ struct alignas(16) Block {
 struct SplitKey {
   int color = 0, key = 0, rank = 0;
 };
+
+/// The number of the group that a split makes of a colour: of the call, and of the colour's place among all. Throws
+/// ArgumentError, on all ranks alike, where there are more than 1024 colours.
+std::uint32_t group_number(std::uint64_t ticket, std::span<const SplitKey> keys, int color);
 
 /// Carries out every call at once: all ranks' bytes come from the coordinator, and each does its own share.
 class ControlEngine {
@@ -40,6 +46,10 @@ class ControlEngine {
   void wait(Ticket&) {}
   void progress() { client_->check(); }
   void abandon() {}
+  /// This rank makes no call any more: the others are told, once.
+  void leave() {
+    if (!std::exchange(left_, true)) client_->leave(group_);
+  }
 
  private:
   [[noreturn]] void end_all(const std::string& text);
@@ -56,6 +66,7 @@ class ControlEngine {
   int rank_, size_;
   Pointers pointers_;
   std::uint64_t calls_ = 0, ticket_ = 0;
+  bool left_ = false;
 };
 }  // namespace comm
 
@@ -108,7 +119,8 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   /// Ends all ranks with a message.
   void fail(const std::string& message) { engine_->client().fail(message); }
 
-  /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
+  /// A communicator of the ranks with this colour (0 or more; 1024 of them at most), ordered by key, then by rank. Collective;
+  /// blocking.
   ControlComm split(int color, int key = 0);
 
   engine_type& engine() { return *engine_; }

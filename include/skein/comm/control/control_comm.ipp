@@ -104,6 +104,18 @@ SKEIN_INLINE void ControlEngine::work(const CollectiveCall& o, const std::vector
   }
 }
 
+SKEIN_INLINE std::uint32_t group_number(std::uint64_t ticket, std::span<const SplitKey> keys, int color) {
+  std::vector<int> colors;
+  for (const SplitKey& k : keys) colors.push_back(k.color);
+  std::sort(colors.begin(), colors.end());
+  colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
+  if (colors.size() > 1024)
+    throw ArgumentError("split: there are " + std::to_string(colors.size()) +
+                        " colours, and a split over the coordinator makes at most 1024 parts: split twice");
+  const auto place = static_cast<std::uint64_t>(std::lower_bound(colors.begin(), colors.end(), color) - colors.begin());
+  return static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + place);
+}
+
 }  // namespace skein::inline SKEIN_ABI::comm
 
 namespace skein::inline SKEIN_ABI {
@@ -128,25 +140,21 @@ SKEIN_INLINE ControlComm ControlComm::from_environment(MeetOptions options, cons
 }
 
 SKEIN_INLINE ControlComm::~ControlComm() {
-  if (engine_ && detail::fault_leaves(uncaught_) && !engine_->client().failed())
+  if (!engine_ || engine_->client().failed()) return;
+  if (detail::fault_leaves(uncaught_))
     engine_->client().fail("rank " + std::to_string(engine_->client().rank()) +
                            " failed: an exception left the scope of its communicator");
+  else if (engine_->group() != 0) engine_->leave();
 }
 
 SKEIN_INLINE ControlComm ControlComm::split(int color, int key) {
   if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
   const std::vector<comm::SplitKey> keys = this->all_gather(comm::SplitKey{color, key, engine_->client().rank()});
   const std::uint64_t ticket = engine_->ticket();
+  const std::uint32_t group = comm::group_number(ticket, keys, color);
   std::vector<comm::SplitKey> mine;
-  int colors_before = 0;
-  std::vector<int> seen;
-  for (const comm::SplitKey& w : keys) {
+  for (const comm::SplitKey& w : keys)
     if (w.color == color) mine.push_back(w);
-    if (w.color < color && std::find(seen.begin(), seen.end(), w.color) == seen.end()) {
-      seen.push_back(w.color);
-      ++colors_before;
-    }
-  }
   std::stable_sort(mine.begin(), mine.end(), [](const comm::SplitKey& a, const comm::SplitKey& b) { return a.key < b.key; });
   std::vector<int> members;
   int rank = 0;
@@ -154,8 +162,6 @@ SKEIN_INLINE ControlComm ControlComm::split(int color, int key) {
     members.push_back(mine[i].rank);
     if (mine[i].rank == engine_->client().rank()) rank = static_cast<int>(i);
   }
-  // A group's number: of the call that made it, and of the colour's place; 1024 colours at most.
-  const auto group = static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + static_cast<std::uint64_t>(colors_before % 1024));
   engine_->client().open(group, members);
   return ControlComm(engine_->shared_client(), group, rank, static_cast<int>(members.size()));
 }

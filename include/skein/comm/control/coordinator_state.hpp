@@ -39,6 +39,8 @@ class CoordinatorState {
   const std::string& verdict() const { return verdict_; }
   bool left(int rank) const { return left_[index(rank)]; }
   bool all_left() const { return std::find(left_.begin(), left_.end(), false) == left_.end(); }
+  /// Groups that some member has not left.
+  std::size_t groups() const { return groups_.size(); }
   /// What is to be sent since the last call: (rank, frame).
   std::vector<std::pair<int, Frame>> output() { return std::exchange(out_, {}); }
 
@@ -83,7 +85,10 @@ class CoordinatorState {
 
   void open(int rank, const Frame& f);
   void leave(int rank);
+  void leave(int rank, std::uint32_t id);
   void leave(std::uint32_t id, Group& g, std::size_t place);
+  /// All of its members have left: it is forgotten. The group of all ranks stays.
+  static bool is_over(std::uint32_t id, const Group& g);
 
   void inquire(int rank, const Frame& f, double now);
   void answer(int rank, const Frame& f, double);

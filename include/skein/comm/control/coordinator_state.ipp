@@ -39,7 +39,7 @@ SKEIN_INLINE void CoordinatorState::take(int rank, Frame f, double now) {
     case Kind::Fail:
       return fail(f.payload);
     case Kind::Left:
-      return leave(f.group, group(f.group), place(group(f.group), rank));
+      return leave(rank, f.group);
     case Kind::Goodbye:
       return leave(rank);
     default:
@@ -116,6 +116,11 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
       if (missing(j)) return fail(missing_text(f.number, e, named(g, missing)) + " returned and will not arrive");
     return;
   }
+  std::size_t bytes = 0;
+  for (const std::string& p : e.payloads) bytes += p.size();
+  if (bytes > most_from_ranks - 4096 - 8 * n)
+    return fail(e.what + " (call " + std::to_string(f.number) + "): the values of all ranks are " + std::to_string(bytes) +
+                " bytes, and the coordinator carries control values, at most 256 MiB at once");
   std::string all;
   for (const std::string& p : e.payloads) append_part(all, p);
   const std::uint64_t ticket = ++tickets_;
@@ -163,6 +168,13 @@ SKEIN_INLINE void CoordinatorState::leave(int rank) {
   left_[index(rank)] = true;
   for (auto& [id, g] : groups_)
     if (std::find(g.members.begin(), g.members.end(), rank) != g.members.end()) leave(id, g, place(g, rank));
+  std::erase_if(groups_, [](const auto& g) { return is_over(g.first, g.second); });
+}
+
+SKEIN_INLINE void CoordinatorState::leave(int rank, std::uint32_t id) {
+  Group& g = group(id);
+  leave(id, g, place(g, rank));
+  if (is_over(id, g)) groups_.erase(id);
 }
 
 SKEIN_INLINE void CoordinatorState::leave(std::uint32_t id, Group& g, std::size_t place) {
@@ -173,6 +185,10 @@ SKEIN_INLINE void CoordinatorState::leave(std::uint32_t id, Group& g, std::size_
   for (const auto& [number, e] : g.exchanges)
     if (!e.came[place])
       return fail(missing_text(number, e, named(g, [&](std::size_t i) { return i == place; })) + " returned and will not arrive");
+}
+
+SKEIN_INLINE bool CoordinatorState::is_over(std::uint32_t id, const Group& g) {
+  return id != 0 && std::find(g.left.begin(), g.left.end(), false) == g.left.end();
 }
 
 SKEIN_INLINE void CoordinatorState::inquire(int rank, const Frame& f, double now) {

@@ -33,6 +33,7 @@ class Server {
   };
 
   void serve();
+  void serve_until_the_end();
   void receive(int rank);
   void deliver();
   void flush(Peer& p);

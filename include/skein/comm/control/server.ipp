@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of server.hpp.
 #pragma once
+#include <exception>
+#include <utility>
+
 #include "server.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
@@ -27,6 +30,22 @@ SKEIN_INLINE Server::~Server() {
 }
 
 SKEIN_INLINE void Server::serve() {
+  bool told = false;
+  while (true) {
+    try {
+      return serve_until_the_end();
+    } catch (const std::exception& e) {  // this thread must not end the process: all ranks are told, once
+      if (!std::exchange(told, true) && !coordinator_state_.failed()) {
+        coordinator_state_.take(0, {Kind::Fail, 0, 0, 0, std::string("the coordinator failed: ") + e.what()}, now());
+        continue;
+      }
+      for (Peer& p : peers_) p.open = false, p.fd = Descriptor();
+      return;
+    }
+  }
+}
+
+SKEIN_INLINE void Server::serve_until_the_end() {
   std::vector<pollfd> polled(peers_.size() + 1);
   while (true) {
     deliver();

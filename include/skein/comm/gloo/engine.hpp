@@ -264,7 +264,7 @@ class GlooEngine {
       if (mesh_)
         messages_->deliver_all(std::chrono::milliseconds(static_cast<long long>(1e3 * std::min(1e6, options_.deadline))));
       else deliver();
-      client().leave(group);
+      control_.engine().leave();
       if (mesh_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
     } catch (const std::exception&) {}
   }
