@@ -38,7 +38,7 @@ inline Child start_process(const std::function<std::string()>& say) {
   return {pid, ends[0]};
 }
 
-/// Its line, and its end. "killed" where it took longer.
+/// Its line, and its end. "killed" where it took longer; "signal 11" or "exit code 1" where it ended so without a word.
 inline std::string wait_for(Child c, double seconds = 30) {
   std::string text;
   while (true) {
@@ -54,8 +54,9 @@ inline std::string wait_for(Child c, double seconds = 30) {
     text.append(some, static_cast<std::size_t>(n));
   }
   ::close(c.from);
-  ::waitpid(c.pid, nullptr, 0);
-  return text;
+  int status = 0;
+  if (::waitpid(c.pid, &status, 0) < 0 || status == 0 || !text.empty()) return text;
+  return WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "exit code " + std::to_string(WEXITSTATUS(status));
 }
 
 /// What each of n ranks says.

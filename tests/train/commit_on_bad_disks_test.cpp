@@ -35,16 +35,9 @@ namespace sk = skein;
 namespace st = skein::train;
 
 namespace {
-/// In memory, where an operation takes a microsecond.
-struct Scratch {
-  std::string path = (std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string()) +
-                     "/skein-bad-disk-" + std::to_string(::getpid());
-  Scratch() { std::filesystem::create_directories(path); }
-  Scratch(const Scratch&) = delete;
-  ~Scratch() {
-    support::FileCalls::all().end();
-    std::filesystem::remove_all(path);
-  }
+struct Scratch : support::TemporaryFolder {
+  Scratch() : TemporaryFolder(support::Where::memory) {}
+  ~Scratch() { support::FileCalls::all().end(); }
 };
 
 using Names = std::vector<std::string>;
@@ -62,11 +55,11 @@ TEST_CASE("an error at any operation of a commit or a save leaves what there was
   support::FaultTrials t;
   const std::string said = support::said(words, [&] {
     for (const int ranks : {1, 2}) {
-      t += support::faults_in_commits(scratch.path, ranks, 30);
-      t += support::faults_in_commits(scratch.path, ranks, 20);
-      t += support::faults_in_commits(scratch.path, ranks, 20, false);
+      t += support::faults_in_commits(scratch.path(), ranks, 30);
+      t += support::faults_in_commits(scratch.path(), ranks, 20);
+      t += support::faults_in_commits(scratch.path(), ranks, 20, false);
     }
-    t += support::faults_in_saves(scratch.path);
+    t += support::faults_in_saves(scratch.path());
   });
   CHECK(t.trials > 400);
   CHECK(t.lost == 0);
@@ -103,7 +96,7 @@ Fitted fit(const std::string& folder, int ranks, bool async) {
 
 TEST_CASE("where one rank cannot write, all say why, and the program that is started again goes on", "[train]") {
   const Scratch scratch;
-  const std::string run = scratch.path + "/run";
+  const std::string run = scratch / "run";
   support::FileCalls& calls = support::FileCalls::all();
   long failed = 0, later = 0;
   for (const auto& [ranks, async] : {std::pair{1, false}, {1, true}, {2, false}, {2, true}}) {
@@ -144,23 +137,23 @@ TEST_CASE("after a crash at any operation of a commit the last one that was ackn
   long states = 0;
   for (const int ranks : {1, 2, 3})
     for (const bool exchange : {true, false}) {
-      const auto t = support::crash_in_commits(scratch.path, {.ranks = ranks, .exchange = exchange, .trials = 7});
+      const auto t = support::crash_in_commits(scratch.path(), {.ranks = ranks, .exchange = exchange, .trials = 7});
       CAPTURE(ranks, exchange);
       CHECK(t.lost == 0);
       CHECK(t.refused == 0);
       states += t.states;
     }
   CHECK(states > 500);
-  const auto control = support::crash_in_commits(scratch.path, {.ranks = 2, .file_syncs = false, .trials = 7});
+  const auto control = support::crash_in_commits(scratch.path(), {.ranks = 2, .file_syncs = false, .trials = 7});
   CHECK(control.lost + control.refused > 0);
-  const auto unnamed = support::crash_in_commits(scratch.path, {.ranks = 2, .folder_syncs = false, .trials = 7});
+  const auto unnamed = support::crash_in_commits(scratch.path(), {.ranks = 2, .folder_syncs = false, .trials = 7});
   CHECK(unnamed.lost + unnamed.refused > 0);
 }
 
 TEST_CASE("a folder that cannot be listed is not one without commits, and one that cannot be locked is not one without locks",
           "[train]") {
   const Scratch scratch;
-  const std::string run = scratch.path + "/run";
+  const std::string run = scratch / "run";
   st::CommitFolder folder(run);
   folder.lock();
   support::write_commit(folder, 10, 1, 1);
@@ -184,11 +177,11 @@ TEST_CASE("a folder that cannot be listed is not one without commits, and one th
   for (const int error : {EIO, ENOLCK}) {
     bool threw = false;
     const std::string said = support::said(words, [&] {
-      std::filesystem::remove_all(scratch.path + "/other");
-      std::filesystem::create_directory(scratch.path + "/other");
-      calls.fail(scratch.path + "/other/.lock", 2, error);  // of open, flock
+      std::filesystem::remove_all(scratch / "other");
+      std::filesystem::create_directory(scratch / "other");
+      calls.fail(scratch / "other/.lock", 2, error);  // of open, flock
       try {
-        st::CommitFolder(scratch.path + "/other").lock();
+        st::CommitFolder(scratch / "other").lock();
       } catch (const sk::FileError&) { threw = true; }
       calls.end();
     });
@@ -202,23 +195,23 @@ TEST_CASE("a file that cannot be begun leaves no name", "[train]") {
   support::FileCalls& calls = support::FileCalls::all();
   int refused = 0;
   for (long n = 1;; ++n) {
-    calls.fail(scratch.path, n, EIO);
+    calls.fail(scratch.path(), n, EIO);
     bool threw = false;
     try {
-      const sk::AtomicFile file(scratch.path + "/file");
+      const sk::AtomicFile file(scratch / "file");
     } catch (const sk::FileError&) { threw = true; }
     const bool last = n > calls.count();
     calls.end();
     if (last) break;
     refused += threw;
-    if (threw) CHECK(names_in(scratch.path).empty());
+    if (threw) CHECK(names_in(scratch.path()).empty());
   }
   CHECK(refused >= 2);  // of open, ftruncate
 }
 
 TEST_CASE("a sound commit that cannot be read now is not skipped for an earlier one, as a damaged one is", "[train]") {
   const Scratch scratch;
-  const std::string run = scratch.path + "/run";
+  const std::string run = scratch / "run";
   support::FileCalls& calls = support::FileCalls::all();
   {
     st::CommitFolder folder(run);
@@ -245,7 +238,7 @@ TEST_CASE("a sound commit that cannot be read now is not skipped for an earlier 
 
 TEST_CASE("a commit of more shards than a process may open files is read", "[train]") {
   const Scratch scratch;
-  const std::string run = scratch.path + "/run";
+  const std::string run = scratch / "run";
   {
     st::CommitFolder folder(run);
     folder.lock();
@@ -268,12 +261,12 @@ TEST_CASE("a commit of more shards than a process may open files is read", "[tra
 TEST_CASE("the name of the run's folder is brought to the disk, whoever has made it", "[train]") {
   const Scratch scratch;
   for (const char* name : {"/run", "/made/"}) {
-    if (name[1] == 'm') std::filesystem::create_directory(scratch.path + name);
-    support::FileCalls::all().record(scratch.path);
-    st::CommitFolder(scratch.path + name).lock();
+    if (name[1] == 'm') std::filesystem::create_directory(scratch.path() + name);
+    support::FileCalls::all().record(scratch.path());
+    st::CommitFolder(scratch.path() + name).lock();
     long synced = 0;
     for (const auto& o : support::FileCalls::all().end())
-      synced += o.kind == support::FileOperation::Kind::sync_folder && o.path == scratch.path;
+      synced += o.kind == support::FileOperation::Kind::sync_folder && o.path == scratch.path();
     CHECK(synced == 1);
   }
 }
