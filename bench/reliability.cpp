@@ -29,6 +29,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "../tests/support/file_calls.hpp"
+#include "../tests/support/temporary_folder.hpp"
 #include "support/bad_disks.hpp"
 #include "support/commits.hpp"
 #include "support/cost_of_saving.hpp"
@@ -60,17 +61,14 @@ class Shared {
   void* counts_;
 };
 
-/// A folder in memory, where a commit takes a millisecond, so that kills hit all of its parts.
-struct Scratch {
-  std::string path = (std::filesystem::exists("/dev/shm") ? "/dev/shm" : std::filesystem::temp_directory_path().string()) +
-                     "/skein-reliability-" + std::to_string(::getpid());
-  Scratch() { std::filesystem::create_directories(path); }
-  ~Scratch() { std::filesystem::remove_all(path); }
-  Scratch(const Scratch&) = delete;
-};
+/// In memory a commit takes a millisecond, so that kills hit all of its parts.
+using Scratch = support::TemporaryFolder;
+
+/// How a process ended: by our SIGKILL, as it wanted to, or by a fault.
+enum class End { killed, done, failed };
 
 /// A process of its own; killed after so many microseconds from its first word, or left to its end where that is negative.
-template <class Work> int in_a_process(Shared& shared, double microseconds, Work&& work) {
+template <class Work> End in_a_process(Shared& shared, double microseconds, Work&& work) {
   shared->begun = 0;
   std::fflush(nullptr);
   const pid_t pid = ::fork();
@@ -84,13 +82,17 @@ template <class Work> int in_a_process(Shared& shared, double microseconds, Work
     ::_exit(0);  // no destructors of the parent's objects
   }
   int status = 0;
+  pid_t ended = 0;
   if (microseconds >= 0) {
-    while (shared->begun == 0 && ::waitpid(pid, &status, WNOHANG) == 0) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::microseconds(static_cast<long>(microseconds)));
-    ::kill(pid, SIGKILL);
+    while (shared->begun == 0 && (ended = ::waitpid(pid, &status, WNOHANG)) == 0) std::this_thread::yield();
+    if (ended == 0) {
+      std::this_thread::sleep_for(std::chrono::microseconds(static_cast<long>(microseconds)));
+      ::kill(pid, SIGKILL);
+    }
   }
-  if (::waitpid(pid, &status, 0) < 0) return -1;
-  return status;
+  if (ended == 0) ended = ::waitpid(pid, &status, 0);
+  if (ended == pid && status == 0) return End::done;
+  return ended == pid && microseconds >= 0 && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL ? End::killed : End::failed;
 }
 
 template <class Work> double least_seconds(Work&& work) {
@@ -99,9 +101,22 @@ template <class Work> double least_seconds(Work&& work) {
   return least;
 }
 
+/// Trials whose process was killed, those that ended before, and those that failed by themselves.
 struct Kills {
-  long kills = 0, within = 0, lost = 0, unreadable = 0;
+  long kills = 0, done = 0, failed = 0;
+  long within = 0, lost = 0, unreadable = 0;
+  /// There are to be so many kills; a few trials that fail end it.
+  bool more(long wanted) const { return kills < wanted && failed < 10; }
+  std::uint64_t trials() const { return static_cast<std::uint64_t>(kills + done + failed); }
+  void add(End end) { ++(end == End::killed ? kills : end == End::done ? done : failed); }
 };
+/// A commit has begun, and its process was killed.
+bool has_partial(const std::string& folder) {
+  std::error_code not_made_yet;
+  for (const auto& e : std::filesystem::directory_iterator(folder, not_made_yet))
+    if (e.path().extension() == ".partial") return true;
+  return false;
+}
 /// Kills while commits of so many bytes are written, each followed by a look at all that there is.
 Kills kills_in_commits(const std::string& folder, std::size_t bytes, long trials, std::uint64_t seed) {
   Kills k;
@@ -109,21 +124,17 @@ Kills kills_in_commits(const std::string& folder, std::size_t bytes, long trials
   std::vector<float> values(bytes / sizeof(float));
   const double whole = least_seconds([&] { write_commit(folder, 1, values); });
   shared->committed = 1;
-  for (; k.kills < trials; ++k.kills) {
-    const double at = 2e6 * whole * sk::random_uniform(seed, bytes, static_cast<std::uint64_t>(k.kills));
+  while (k.more(trials)) {
+    const double at = 2e6 * whole * sk::random_uniform(seed, bytes, k.trials());
     const std::int64_t last = shared->committed.load();
-    in_a_process(shared, at, [&] {
+    k.add(in_a_process(shared, at, [&] {
       shared->begun = 1;
       for (std::int64_t step = last + 1;; ++step) {
         write_commit(folder, step, values);
         shared->committed = step;
       }
-    });
-    bool partial = false;
-    std::error_code not_made_yet;
-    for (const auto& e : std::filesystem::directory_iterator(folder, not_made_yet))
-      partial = partial || e.path().extension() == ".partial";
-    k.within += partial;
+    }));
+    k.within += has_partial(folder);
     std::int64_t newest = -1;
     for (const std::int64_t step : st::CommitFolder(folder).steps()) {
       if (const bool sound = is_whole(folder, step, values.size()); !sound) ++k.unreadable;
@@ -140,12 +151,12 @@ Kills kills_in_place(const std::string& path, std::size_t bytes, long trials, st
   Shared shared;
   const std::vector<char> sound = checkpoint_bytes(path, bytes);
   const double whole = least_seconds([&] { write_in_place(path, sound); });
-  for (; k.kills < trials; ++k.kills) {
-    const double at = 2e6 * whole * sk::random_uniform(seed, bytes, static_cast<std::uint64_t>(k.kills));
-    in_a_process(shared, at, [&] {
+  while (k.more(trials)) {
+    const double at = 2e6 * whole * sk::random_uniform(seed, bytes, k.trials());
+    k.add(in_a_process(shared, at, [&] {
       shared->begun = 1;
       while (true) write_in_place(path, sound);
-    });
+    }));
     if (!opens(path, st::Verify::Whole)) ++k.lost, write_in_place(path, sound);
   }
   return k;
@@ -180,28 +191,24 @@ Kills kills_in_async_fits(const std::string& folder, int ranks, long trials) {
     std::filesystem::remove_all(folder);
     shared->committed = 0;
   };
-  const double whole = timed(1, [&] { in_a_process(shared, -1, [&] { async_fit(folder, ranks, *shared); }); }).wall;
+  End end = End::done;
+  const double whole = timed(1, [&] { end = in_a_process(shared, -1, [&] { async_fit(folder, ranks, *shared); }); }).wall;
+  if (end != End::done) throw sk::Error("the training that nobody kills fails");
   anew();
-  while (k.kills < trials) {
-    const double at =
-        1e6 * whole * sk::random_uniform(13, static_cast<std::uint64_t>(ranks), static_cast<std::uint64_t>(k.kills));
-    const int status = in_a_process(shared, at, [&] {
-      shared->begun = 1;
-      async_fit(folder, ranks, *shared);
-    });
-    ++k.kills;
-    bool partial = false;
-    std::error_code not_made_yet;
-    for (const auto& e : std::filesystem::directory_iterator(folder, not_made_yet))
-      partial = partial || e.path().extension() == ".partial";
-    k.within += partial;
+  while (k.more(trials)) {
+    const double at = 1e6 * whole * sk::random_uniform(13, static_cast<std::uint64_t>(ranks), k.trials());
+    k.add(end = in_a_process(shared, at, [&] {
+            shared->begun = 1;
+            async_fit(folder, ranks, *shared);
+          }));
+    k.within += has_partial(folder);
     std::int64_t newest = 0;
     for (const std::int64_t step : st::CommitFolder(folder).steps()) {
       if (!opens(st::CommitFolder(folder).commit(step), st::Verify::Whole)) ++k.unreadable;
       else newest = std::max(newest, step);
     }
     k.lost += newest < shared->committed.load();
-    if (WIFEXITED(status)) anew();  // it had ended
+    if (end != End::killed) anew();
   }
   anew();
   return k;
@@ -210,12 +217,18 @@ Kills kills_in_async_fits(const std::string& folder, int ranks, long trials) {
 void async_kills(Report& report, const Scratch& scratch) {
   const long each = report.quick() ? 20 : 500;
   for (const int ranks : {1, 2}) {
-    const Kills k = kills_in_async_fits(scratch.path + "/async", ranks, each);
-    report.add({.metric = "commits of .async lost or not readable, " + std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks"),
+    const Kills k = kills_in_async_fits(scratch / "async", ranks, each);
+    const std::string on = std::to_string(ranks) + (ranks == 1 ? " rank" : " ranks");
+    report.add({.metric = "commits of .async lost or not readable, " + on,
                 .ours = static_cast<double>(k.lost + k.unreadable),
                 .unit = "commits",
                 .must = {0.0},
-                .note = std::to_string(k.kills) + " kills, " + std::to_string(k.within) + " in a commit"});
+                .note = std::to_string(k.kills) + " kills, " + std::to_string(k.within) + " in a commit; " +
+                        std::to_string(k.done) + " trainings had ended before"});
+    report.add({.metric = "trainings of .async that fail by themselves, " + on,
+                .ours = static_cast<double>(k.failed),
+                .unit = "trainings",
+                .must = {0.0}});
   }
 }
 
@@ -224,9 +237,10 @@ void kills(Report& report, const Scratch& scratch) {
   const std::size_t sizes[] = {10'000, 100'000, 1'000'000, 10'000'000, 50'000'000};
   const long each = report.quick() ? 20 : 2000;
   for (const std::size_t bytes : sizes) {
-    const std::string run = scratch.path + "/run" + std::to_string(bytes), file = scratch.path + "/file";
+    const std::string run = scratch / ("run" + std::to_string(bytes)), file = scratch / "file";
     const Kills k = kills_in_commits(run, bytes, each, 11), c = kills_in_place(file, bytes, std::max(10L, each / 10), 12);
     all.kills += k.kills, all.within += k.within, all.lost += k.lost, all.unreadable += k.unreadable;
+    all.failed += k.failed + k.done + c.failed + c.done;
     in_place.kills += c.kills, in_place.lost += c.lost;
     std::filesystem::remove_all(run);
   }
@@ -241,6 +255,10 @@ void kills(Report& report, const Scratch& scratch) {
               .ours = static_cast<double>(all.unreadable),
               .unit = "commits",
               .must = {0.0}});
+  report.add({.metric = "processes that end by themselves",
+              .ours = static_cast<double>(all.failed),
+              .unit = "processes",
+              .must = {0.0}});
   report.add({.metric = "control: checkpoints lost by writing in place",
               .ours = static_cast<double>(in_place.lost),
               .unit = "checkpoints",
@@ -249,7 +267,7 @@ void kills(Report& report, const Scratch& scratch) {
 }
 
 void damage(Report& report, const Scratch& scratch) {
-  const std::string path = scratch.path + "/damaged";
+  const std::string path = scratch / "damaged";
   const std::vector<char> sound = checkpoint_bytes(path, 200'000);
   const long stride = report.quick() ? 101 : 1;  // prime to 8: every place in a byte
   Shared bits, cuts;
@@ -260,7 +278,7 @@ void damage(Report& report, const Scratch& scratch) {
       if (control && opens(path, st::Verify::Table)) ++counts->missed;
     } catch (const std::exception&) { ++counts->crashes; }
   };
-  const int status_bits = in_a_process(bits, -1, [&] {
+  const End end_bits = in_a_process(bits, -1, [&] {
     const int file = ::open(path.c_str(), O_WRONLY);
     for (long bit = 0; bit < 8 * static_cast<long>(sound.size()); bit += stride) {
       const char before = sound[static_cast<std::size_t>(bit / 8)], after = static_cast<char>(before ^ (1 << bit % 8));
@@ -269,7 +287,7 @@ void damage(Report& report, const Scratch& scratch) {
       if (::pwrite(file, &before, 1, bit / 8) != 1) ::_exit(4);
     }
   });
-  const int status_cuts = in_a_process(cuts, -1, [&] {
+  const End end_cuts = in_a_process(cuts, -1, [&] {
     for (long length = static_cast<long>(sound.size()) - 1; length >= 0; length -= report.quick() ? 100 : 1) {
       if (::truncate(path.c_str(), length) != 0) ::_exit(4);
       trial(cuts, false);
@@ -293,7 +311,8 @@ void damage(Report& report, const Scratch& scratch) {
               .must = {0.0},
               .note = words(" lengths of ", cuts)});
   report.add({.metric = "crashes and errors of other types",
-              .ours = static_cast<double>(bits->crashes.load() + cuts->crashes.load() + (status_bits != 0) + (status_cuts != 0)),
+              .ours = static_cast<double>(bits->crashes.load() + cuts->crashes.load() + (end_bits != End::done) +
+                                          (end_cuts != End::done)),
               .unit = "crashes",
               .must = {0.0}});
 }
@@ -381,8 +400,9 @@ void flipped(Report& report) {
               .note = "of " + std::to_string(trials / 10) + ", which the end of fit finds"});
 }
 
-/// Collectives that do not match. Those of processes are in tests/distributed/mismatched_calls.cpp, SKEIN_ALL_CASES=1.
-void mismatches(Report& report) {
+/// Collectives that do not match: the seconds until the last rank knows of the slowest. Those of processes are in
+/// tests/distributed/mismatched_calls.cpp, SKEIN_ALL_CASES=1.
+double mismatches(Report& report) {
   const auto spawn = [](int n, auto&& f) {
     sk::CommOptions o;
     o.deadline = 20;
@@ -407,23 +427,24 @@ void mismatches(Report& report) {
               .unit = "cases",
               .must = {0.0},
               .note = std::to_string(cases) + " cases over ThreadComm and ControlComm"});
-  report.add(
-      {.metric = "seconds until the last rank knows", .ours = slowest, .unit = "s", .must = {1.0}, .note = "the slowest case"});
+  return slowest;
 }
 }  // namespace
 
 int main(int argc, char** argv) {
   Report report("reliability", options(argc, argv));
-  const Scratch scratch;
+  const Scratch scratch(support::Where::memory);
   kills(report, scratch);
   async_kills(report, scratch);
-  disk_errors(report, scratch.path);
-  crashes(report, scratch.path);
+  disk_errors(report, scratch.path());
+  crashes(report, scratch.path());
   damage(report, scratch);
   resumes(report);
   flipped(report);
-  mismatches(report);
+  const double slowest = mismatches(report);
   const bool right = report.holds();  // trials are right or wrong on a busy machine too; times are not
+  report.add(
+      {.metric = "seconds until the last rank knows", .ours = slowest, .unit = "s", .must = {1.0}, .note = "the slowest case"});
   cost_of_saving(report);
   return report.finish(right);
 }
