@@ -44,6 +44,7 @@ class Job:
 
     def __init__(self, program, ranks, folder, flags):
         self.ranks, self.folder, self.lines, self.first, self.first_at, self.in_commit = ranks, folder, [], None, None, False
+        self.failed = False     # it ended with an error before it was killed, or not at all
         self.began = time.monotonic()
         environment = os.environ | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "TMPDIR": str(folder / "tmp"),
                                     "SKEIN_THREADS": "1"}
@@ -67,21 +68,31 @@ class Job:
 
     def kill_one(self, at, choice):
         """Kills a rank so many seconds after the start, or once all are there. False where the job has ended before."""
-        while time.monotonic() < self.began + at or len(self.pids()) < self.ranks:
-            if self.process.poll() is not None:
-                return False
+        killed = False
+        while self.process.poll() is None:
+            pids = self.pids()
+            if time.monotonic() >= self.began + at and len(pids) >= self.ranks:
+                with contextlib.suppress(OSError):
+                    os.kill(pids[choice % self.ranks], signal.SIGKILL)
+                    killed = True
+                    self.in_commit = any(name.endswith(".partial") for name in os.listdir(self.folder / "run"))
+                break
             time.sleep(0.001)
-        with contextlib.suppress(OSError, IndexError):
-            os.kill(self.pids()[choice % self.ranks], signal.SIGKILL)
-            self.in_commit = any(name.endswith(".partial") for name in os.listdir(self.folder / "run"))
-        return self.end() != 0
+        status = self.end()
+        self.failed = self.failed or (status != 0 and not killed)
+        return killed and status != 0
 
     def end(self):
+        """Its status. One that does not end is ended, and has failed."""
         try:
             status = self.process.wait(120)
         except subprocess.TimeoutExpired:
+            self.failed = True
+            for pid in self.pids():
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
             os.killpg(self.process.pid, signal.SIGKILL)
-            status = -1
+            status = self.process.wait()
         self.reader.join()
         return status
 
@@ -106,7 +117,7 @@ def processes(program):
 
 def trials(program, count, root):
     """Of `count` jobs: those with other bits, names, files and processes left, seconds of recovery, how kills fell, and the control's."""
-    seen = {"kills": 0, "wrong": 0, "left": 0, "seconds": [], "in_start": 0, "in_commit": 0, "went_on": 0, "anew": 0, "controls": 0}
+    seen = {"kills": 0, "wrong": 0, "failed": 0, "left": 0, "seconds": [], "in_start": 0, "in_commit": 0, "went_on": 0, "anew": 0, "controls": 0}
     untouched, spans = {}, {}                                    # by ranks, and by kind of flags: when steps begin, and when all ends
     for ranks, kind in itertools.product((2, 3, 4), (0, 1)):
         folder = pathlib.Path(tempfile.mkdtemp(dir=root))
@@ -122,22 +133,29 @@ def trials(program, count, root):
         control = done % 10 == 8                                # the same without commits
         flags = FLAGS[kind] + (["--folder", ""] if control else [])
         first = Job(program, ranks, folder, flags)
+        jobs = [first]
         hit = first.kill_one(at.uniform(*spans[ranks, kind]), at.randrange(4))
-        while not hit:                                           # it had ended: once more, earlier
+        while not hit and not first.failed:                      # it had ended: once more, earlier
             shutil.rmtree(folder / "run", ignore_errors=True)
             first = Job(program, ranks, folder, flags)
+            jobs.append(first)
             hit = first.kill_one(at.uniform(0.0, 0.7) * spans[ranks, kind][1], at.randrange(4))
-        seen["kills"] += 1
+        seen["kills"] += hit
         commits = [p.name for p in folder.glob("run/step_*")]
         seen["in_commit"] += first.in_commit
         whole = any(not name.endswith(".partial") for name in commits)
         if at.random() < 0.4:                                    # and again while it starts
             second = Job(program, ranks, folder, flags)
+            jobs.append(second)
             if second.kill_one(at.uniform(0.0, 0.6), at.randrange(4)):
                 seen["kills"] += 1
                 seen["in_start"] += second.first is None
         last = Job(program, ranks, folder, flags)
         status = last.end()
+        for job in [*jobs, last]:
+            if job.failed:
+                print(f"  job {done} of {ranks} ranks fails by itself, or does not end\n" + "".join(job.lines[-12:]), flush=True)
+            seen["failed"] += job.failed
         right = status == 0 and last.weights() == untouched[ranks]
         if control:
             seen["controls"] += 1
@@ -173,15 +191,19 @@ def main():
         seen = trials(train, jobs, root)
         good = out.add(f"jobs of MPI with a killed rank that end with other bits, of {jobs}", seen["wrong"], "jobs", must=0,
                        note=f"{seen['kills']} kills, {seen['in_commit']} in a commit, {seen['in_start']} before the first step of a restart; "
-                            f"{seen['went_on']} jobs went on from a commit; without commits {seen['anew']} of {seen['controls']} begin anew")
+                            f"{seen['went_on']} jobs went on from a commit")
+        good &= out.add("starts of them that fail by themselves, or do not end within 120 s", seen["failed"], "starts", must=0)
+        good &= out.add("control: jobs without commits that begin anew", seen["anew"], "jobs", at_least=seen["controls"],
+                        note=f"of {seen['controls']}")
         good &= out.add("names in /dev/shm, temporary files and processes left by them", seen["left"], "left", must=0)
         good &= out.add("seconds from the start of mpirun to the first new step, median", statistics.median(seen["seconds"]), "s", must=5,
                         note=f"most {max(seen['seconds']):.2f} s")
         said = subprocess.run([in_memory, str(pairs), "1"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
         kills, names, with_names, at_end, wrong = map(int, said)
-        good &= out.add(f"names in /dev/shm after {kills} kills of processes in shared memory and one start", at_end + wrong, "names", must=0,
-                        note=f"{with_names} of {kills // 2} pairs leave {names} names until the next start sweeps them")
-        good &= out.add("pairs whose kill leaves a name before the sweep, as the control", with_names == 0, "none", must=0)
+        good &= out.add(f"names in /dev/shm after {kills} kills of processes in shared memory and one start", at_end, "names", must=0)
+        good &= out.add("processes of these that fail by themselves", wrong, "processes", must=0)
+        good &= out.add("control: pairs whose kill leaves a name until the next start sweeps it", with_names, "pairs", at_least=1,
+                        note=f"{names} names of {kills // 2} pairs")
     out.finish()
     return 0 if good else 1
 

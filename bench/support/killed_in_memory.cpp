@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs of processes that make communicators in shared memory until both are killed, again and again: what do they leave in
 // /dev/shm? Each start sweeps what dead processes have left, so it is counted after each kill, and once more after a last start.
-// Prints: kills, names left by them, kills that left one, names left at the end.
-// Usage: killed_in_memory KILLS SEED
+// Prints: kills, names left by them, pairs that left one, names of all of them left at the end, processes that failed by
+// themselves. Usage: killed_in_memory KILLS SEED
 #include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,23 +63,24 @@ int main(int argc, char** argv) {
   const long kills = argc > 1 ? std::atol(argv[1]) : 100;
   const auto seed = static_cast<std::uint64_t>(argc > 2 ? std::atol(argv[2]) : 1);
   std::set<int> dead;
-  int names = 0, with = 0;
+  int names = 0, with = 0, wrong = 0;
   for (long k = 0; k < kills; k += 2) {
     const std::string folder = new_folder();
     const pid_t pair[] = {start(0, folder, 0), start(1, folder, 0)};
     const double at = 40000.0 * sk::random_uniform(seed, 0, static_cast<std::uint64_t>(k));
     std::this_thread::sleep_for(std::chrono::microseconds(static_cast<long>(at)));
     for (const pid_t p : pair) ::kill(p, SIGKILL);
-    for (const pid_t p : pair) ::waitpid(p, nullptr, 0);
+    int status[2] = {};
+    for (const int i : {0, 1}) ::waitpid(pair[i], &status[i], 0);
+    wrong += !WIFSIGNALED(status[0]);  // the other may have ended, since it has seen the end of this one
     std::filesystem::remove_all(folder);
-    dead = {pair[0], pair[1]};
-    const int now = left(dead);
+    dead.insert({pair[0], pair[1]});
+    const int now = left({pair[0], pair[1]});
     names += now;
     with += now > 0;
   }
   const std::string folder = new_folder();
   const pid_t pair[] = {start(0, folder, 1), start(1, folder, 1)};
-  int wrong = 0;
   for (const pid_t p : pair) {
     int status = 0;
     ::waitpid(p, &status, 0);

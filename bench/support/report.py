@@ -46,11 +46,14 @@ class Report:
         self.note = ""
         print(f"this machine: load {self.before:.2f}" + ("; quick" if options.quick else ""))
 
-    def add(self, metric, ours, unit, must=None, hope=None, note=""):
-        """One figure that must not be above a bound."""
+    def add(self, metric, ours, unit, must=None, hope=None, note="", at_least=None):
+        """One figure that must not be above a bound, or not below `at_least`."""
         goals = {name: bound for name, bound in (("must", must), ("hope", hope)) if bound is not None}
         said = "".join(f", {name} <= {bound:g} {'yes' if ours <= bound else 'NO'}" for name, bound in goals.items())
         holds = ours <= must if must is not None else None
+        if at_least is not None:
+            must, holds = at_least, ours >= at_least
+            said += f", must >= {must:g} {'yes' if holds else 'NO'}"
         print(f"  {metric}: {number(ours)} {unit}{said}" + (f"  [{note}]" if note else ""), flush=True)
         self.lines.append({"bench": self.bench, "metric": metric, "ours": ours, "peer": None, "peer_name": None, "unit": unit,
                            "ratio": None, "low": None, "high": None, "floor": None, "of_floor": None, "must": must, "hope": hope,
