@@ -397,9 +397,11 @@ TEST_CASE("a loaded training says what it goes on with otherwise", "[train]") {
   }
   CHECK(goes_on({.lr = 0.003f}, set, 4).empty());
   CHECK(goes_on({.lr = 0.3f, .beta1 = 0.5f}, set, 4) ==
-        "fit: the loaded training had `.lr` of Adam 0.003, `.beta1` of Adam 0.9, and goes on with 0.3, 0.5\n");
+        "fit: `.lr` of Adam was 0.003 in the loaded training, and is 0.3 now\n"
+        "fit: `.beta1` of Adam was 0.9 in the loaded training, and is 0.5 now\n");
   CHECK(goes_on({.lr = 0.003f}, set.take(6), 2) ==
-        "fit: the loaded training had a .batch of 4, as many training samples as 8, and goes on with 2, 6\n");
+        "fit: the batch over all ranks (.batch) was 4 in the loaded training, and is 2 now\n"
+        "fit: the number of training samples was 8 in the loaded training, and is 6 now\n");
   sk::spawn(2,
             [&](sk::ThreadComm& world) {  // rank 0 says it
               House model{sk::Seed{1}};
@@ -409,7 +411,7 @@ TEST_CASE("a loaded training says what it goes on with otherwise", "[train]") {
                 trainer.fit(set, {.epochs = 2, .batch = 4, .progress = false});
               };
               if (world.rank() == 1) return fit();
-              CHECK(said(folder, fit) == "fit: the loaded training had `.lr` of Adam 0.003, and goes on with 0.3\n");
+              CHECK(said(folder, fit) == "fit: `.lr` of Adam was 0.003 in the loaded training, and is 0.3 now\n");
             },
             {.deadline = 60});
 }

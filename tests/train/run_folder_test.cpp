@@ -318,6 +318,22 @@ TEST_CASE("two fits of a program have a folder each, and both go on", "[train]")
   CHECK(both(-1) == resumed);
 }
 
+TEST_CASE("a training of another network in the same folder is told to take one of its own", "[train]") {
+  const support::TemporaryFolder folder;
+  const Points points;
+  const auto data = points.set();
+  const auto trained = [&](auto model) {
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
+    trainer.fit(data, options_of(folder / "run"));
+  };
+  trained(Model{});
+  using Wider = nn::Sequential<nn::Linear<14>, nn::BatchNorm<>, nn::Tanh, nn::Linear<3>>;
+  using Deeper = nn::Sequential<nn::Linear<13>, nn::BatchNorm<>, nn::Tanh, nn::Linear<9>, nn::Linear<3>>;
+  const auto remedy = Catch::Contains("give this one a .checkpoint.folder of its own");
+  CHECK_THROWS_WITH(trained(sk::Model<Wider, sk::Shape<5>>{}), remedy);
+  CHECK_THROWS_WITH(trained(sk::Model<Deeper, sk::Shape<5>>{}), remedy);
+}
+
 TEST_CASE("ranks write a shard each, and go on from it with the same bits", "[train]") {
   for (const int ranks : {2, 3}) {
     const auto check = [&](const auto& make) {

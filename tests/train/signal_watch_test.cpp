@@ -157,7 +157,9 @@ TEST_CASE("a program that gets signals at random instants goes on from its commi
       ++interrupted;
       CHECK_THAT(e.said,
                  Contains(std::string("program: fit: ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") + " ended it after step"));
-      CHECK_THAT(e.said, Contains("the training is saved in") && Contains("skein: a signal ends the fit after this step"));
+      CHECK_THAT(e.said, Contains("the training is saved in") &&
+                             Contains(std::string("skein: ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") +
+                                      " ends the fit after this step"));
     } else if (!e.by(signal)) {  // it came after the fit
       CHECK(e.said == "");
       REQUIRE(e.code() == 0);
@@ -241,7 +243,7 @@ TEST_CASE("fit throws on all ranks, the same, and the trainer can be asked after
       },
       -1, {});
   CHECK(e.code() == 0);
-  CHECK_THAT(e.said, Contains("a signal ends the fit after this step") && !Contains("program:"));
+  CHECK_THAT(e.said, Contains("skein: SIG") && Contains(" ends the fit after this step") && !Contains("program:"));
 }
 
 TEST_CASE("ranks whose weights drift end where all meet", "[train]") {
@@ -258,7 +260,7 @@ TEST_CASE("ranks whose weights drift end where all meet", "[train]") {
         -1, {});
     CHECK(e.code() == 128 + SIGINT);
     CHECK_THAT(e.said, Contains(std::string("program: fit: SIGINT ended it after step ") + step + ";"));
-    CHECK_THAT(e.said, Contains("skein: a signal ends the fit where all ranks meet, at the end of the epoch or before;"));
+    CHECK_THAT(e.said, Contains("skein: SIGINT ends the fit where all ranks meet, at the end of the epoch or before;"));
   };
   ends([](auto& world) { return sk::parallel::ModelAverage{world, {}, sk::parallel::Period<7>{}}; }, "7");
   ends([](auto& world) { return sk::parallel::ModelAverage{world, {.delay = 2}, sk::parallel::Period<7>{}}; }, "10");
@@ -291,7 +293,7 @@ TEST_CASE("the stages of a pipeline end between two steps", "[train]") {
       -1, {});
   CHECK(e.code() == 128 + SIGINT);
   CHECK_THAT(e.said, Catch::Matchers::Matches(R"([^]*SIGINT ended it after step [345];[^]*)"));
-  CHECK_THAT(e.said, Contains("skein: a signal ends the fit after this step;"));
+  CHECK_THAT(e.said, Contains("skein: SIGINT ends the fit after this step;"));
 }
 
 TEST_CASE("who reads the output ends by the same Ctrl-C, and the training is saved", "[train]") {

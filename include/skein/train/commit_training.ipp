@@ -132,7 +132,15 @@ SKEIN_INLINE TrainingPosition place_of_commit(const std::string& path, SavedTrai
 
 SKEIN_INLINE LoadedTraining load_commit(const std::string& path, SavedTraining& training) {
   LoadedTraining loaded;
-  read_on_all(path, training, [&] { loaded = load_training(path, training, Verify::Table); });
+  read_on_all(path, training, [&] {
+    try {
+      loaded = load_training(path, training, Verify::Table);
+    } catch (const FileError& e) {
+      if (e.error() != 0) throw;
+      throw ArgumentError(std::string(e.what()) +
+                          "; if that is the commit of another training, give this one a .checkpoint.folder of its own");
+    }
+  });
   training.start_again();
   return loaded;
 }

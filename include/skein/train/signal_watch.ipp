@@ -54,6 +54,16 @@ SKEIN_INLINE void ignore_broken_pipes(Signals& s) {
   if (::sigaction(SIGPIPE, &pipe, nullptr) == 0) s.pipe_ignored = true;
 }
 
+/// One write, of what a handler may do.
+inline void say_at_signal(int number, const char* after) {
+  char text[200];
+  std::size_t length = 0;
+  for (const char* part :
+       {"\nskein: ", name_of_signal(number), " ends the fit ", after, "; a second signal ends the program at once\n"})
+    for (; *part != '\0' && length < sizeof text; ++part) text[length++] = *part;
+  (void)!::write(2, text, length);
+}
+
 extern "C" inline void skein_keep_signal(int number) {
   const int error = errno;
   Signals& s = signals();
@@ -73,12 +83,8 @@ extern "C" inline void skein_keep_signal(int number) {
     (void)s.heard[number].compare_exchange_strong(h, static_cast<std::uint64_t>(round) << 32 | now);
   if (first) {
     ignore_broken_pipes(s);
-    constexpr char step[] = "\nskein: a signal ends the fit after this step; a second one ends the program at once\n";
-    constexpr char epoch[] =
-        "\nskein: a signal ends the fit where all ranks meet, at the end of the epoch or before; a second one ends the program "
-        "at once\n";
-    if (s.say_step > 0) (void)!::write(2, step, sizeof step - 1);
-    else if (s.say_epoch > 0) (void)!::write(2, epoch, sizeof epoch - 1);
+    if (s.say_step > 0) say_at_signal(number, "after this step");
+    else if (s.say_epoch > 0) say_at_signal(number, "where all ranks meet, at the end of the epoch or before");
   }
   if (second) {
     ::signal(number, SIG_DFL);

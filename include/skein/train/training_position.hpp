@@ -52,8 +52,8 @@ struct TrainingPosition {
 std::uint64_t hash_of_shards(std::span<const std::int64_t> sizes);
 /// Throws ArgumentError where the training, which stopped within an epoch, would go on with other samples than it began with.
 void check_order(const TrainingPosition& at, const EpochOrder& now);
-/// A line on stderr where a loaded training goes on with other hyper-parameters of its optimizer (lines of NamedValues; none of
-/// an older file), or at an epoch's begin with another batch or number of samples.
+/// A line on stderr for each hyper-parameter of its optimizer (lines of NamedValues; none of an older file) with which a loaded
+/// training goes on otherwise, and at an epoch's begin for another batch or number of samples.
 void say_others(std::string_view optimizer_then, std::string_view optimizer_now, const TrainingPosition& at,
                 const EpochOrder& now);
 /// Throws ArgumentError where a loaded training has had all epochs that it is asked for.

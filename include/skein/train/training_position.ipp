@@ -47,26 +47,22 @@ inline std::string_view value_in(std::string_view lines, std::string_view name) 
 
 SKEIN_INLINE void say_others(std::string_view optimizer_then, std::string_view optimizer_now, const TrainingPosition& at,
                              const EpochOrder& now) {
-  std::string was, is;
-  const auto differs = [&](const std::string& name, const std::string& then, const std::string& own) {
-    was.append(was.empty() ? "" : ", ").append(name).append(" ").append(then);
-    is.append(is.empty() ? "" : ", ").append(own);
+  const auto differs = [&](std::string_view name, const auto& then, const auto& own) {
+    std::fprintf(stderr, "%s\n",
+                 printable(text("fit: {} was {} in the loaded training, and is {} now", name, then, own)).c_str());
   };
   while (!optimizer_then.empty()) {
     const std::string_view line = optimizer_then.substr(0, optimizer_then.find('\n'));
     optimizer_then.remove_prefix(std::min(optimizer_then.size(), line.size() + 1));
     const std::string_view name = line.substr(0, line.find('\t')), value = detail::value_in(line, name),
                            own = detail::value_in(optimizer_now, name);
-    if (!value.empty() && !own.empty() && own != value) differs(std::string(name), std::string(value), std::string(own));
+    if (!value.empty() && !own.empty() && own != value) differs(name, value, own);
   }
   const EpochOrder& then = at.order;
   if (at.step == 0 && then.batch != 0) {
-    if (then.batch != now.batch) differs("a .batch of", std::to_string(then.batch), std::to_string(now.batch));
-    if (then.samples != now.samples)
-      differs("as many training samples as", std::to_string(then.samples), std::to_string(now.samples));
+    if (then.batch != now.batch) differs("the batch over all ranks (.batch)", then.batch, now.batch);
+    if (then.samples != now.samples) differs("the number of training samples", then.samples, now.samples);
   }
-  if (!was.empty())
-    std::fprintf(stderr, "fit: the loaded training had %s, and goes on with %s\n", printable(was).c_str(), printable(is).c_str());
 }
 
 SKEIN_INLINE void check_epochs(const TrainingPosition& at, int epochs) {

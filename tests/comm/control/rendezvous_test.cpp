@@ -225,6 +225,19 @@ TEST_CASE("a rank that was started again takes the place of its process that end
   for (const support::Child& c : {zero, again, two}) CHECK(support::wait_for(c) == "6");
 }
 
+TEST_CASE("two processes that are both rank 0 are told so, not that another program has the port") {
+  const int port = free_port();
+  const auto zero = [&] {
+    return support::start_process(
+        [=]() -> std::string { return sk::ControlComm::from_address(at(port), 0, 2, within(20, "", secret)), "met"; });
+  };
+  const support::Child first = zero();
+  (void)connected(port);
+  const support::Child second = zero();
+  for (const support::Child& c : {first, second})
+    CHECK(support::wait_for(c) == "two processes say that they are rank 0 of 2: each needs a number of its own, from 0");
+}
+
 TEST_CASE("two jobs at one port are told apart, and both say so") {
   const int port = free_port();
   const auto rank = [&](int r, const char* job) {

@@ -47,6 +47,23 @@ TEST_CASE("a GlooComm that nothing has launched is a world of one") {
   CHECK(sum_of(world) == "1");
 }
 
+TEST_CASE("a GlooComm that is to meet others, and is told no rank or size, names the variable and is no world of one") {
+  const auto said = [](const char* set) {
+    return support::wait_for(support::start_process([&] {
+      ::setenv("MASTER_ADDR", "10.0.0.1", 1);
+      if (*set) ::setenv(set, "1", 1);
+      int argc = 0;
+      char** argv = nullptr;
+      sk::GlooComm world{argc, argv};
+      return "a world of " + std::to_string(world.size());
+    }));
+  };
+  CHECK_THAT(said(""), Contains("although MASTER_ADDR is '10.0.0.1': set RANK and WORLD_SIZE,") &&
+                           Contains("for a world of one unset MASTER_ADDR"));
+  CHECK_THAT(said("RANK"), Contains("WORLD_SIZE"));
+  CHECK_THAT(said("WORLD_SIZE"), Contains("RANK"));
+}
+
 TEST_CASE("ranks of torchrun meet by what it says") {
   const bool shared = GENERATE(true, false);
   int port = 0;

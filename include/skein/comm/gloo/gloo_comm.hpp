@@ -4,6 +4,7 @@
 #pragma once
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -30,7 +31,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   template <class T, class Op> static constexpr bool reduces = Reduction<Op, T>;
 
   /// By what the launcher says (torchrun, Slurm, mpirun on one machine); a world of one where nothing has launched this process.
-  /// Collective.
+  /// Throws ArgumentError where MASTER_ADDR is set, and nothing says rank and size. Collective.
   GlooComm(int&, char**&, const CommOptions& options = {}) : GlooComm(from_launcher(options)) {}
   /// The ranks of a coordinator, which becomes this communicator's. Collective.
   explicit GlooComm(ControlComm control, const CommOptions& options = {})
@@ -137,7 +138,8 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   }
   static GlooComm from_launcher(const CommOptions& options) {
     const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(comm::launch::process_environment());
-    if (e.rank >= 0 || e.size >= 0) return GlooComm(ControlComm::from_environment(meet(options)), options);
+    const bool meets = std::getenv("MASTER_ADDR") != nullptr;  // who sets it does not mean a world of one
+    if (meets || e.rank >= 0 || e.size >= 0) return GlooComm(ControlComm::from_environment(meet(options)), options);
     const comm::launch::Lookup alone = [](std::string_view variable) -> std::optional<std::string> {
       return variable == "RANK"         ? std::optional<std::string>("0")
              : variable == "WORLD_SIZE" ? std::optional<std::string>("1")
