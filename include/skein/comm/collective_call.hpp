@@ -150,13 +150,13 @@ std::string some_ranks_text(int size, OfRank<bool> wanted);
 
 /// What a sentence about calls that do not match begins with, where ranks are in different public calls: "save is a call of all
 /// ranks: rank 1 has not called it; it is in fit. "; else nothing. Each with its rank.
-std::string public_calls_text(std::span<const std::pair<int, Signature>> calls);
+std::string public_calls_text(const std::vector<std::pair<int, Signature>>& calls);
 /// What a sentence about a missing rank begins with, where the waiting one has just come into a public call: "save is a call of
 /// all ranks: rank 1 has not called it. "; else nothing. `missing`: as ranks_text says them.
 std::string not_called_text(const Signature& s, std::string_view missing);
 
 /// The sentence for calls that do not match: groups of ranks with equal calls. `calls`: of each rank, in order.
-std::string mismatch_text(unsigned long long call, std::span<const std::pair<int, Signature>> calls);
+std::string mismatch_text(unsigned long long call, const std::vector<std::pair<int, Signature>>& calls);
 std::string mismatch_text(unsigned long long call, int size, OfRank<Signature> of);
 
 /// A call on a rank, for messages.

@@ -27,7 +27,7 @@ SKEIN_INLINE std::string describe(const Signature& s) {
   return text + within;
 }
 
-SKEIN_INLINE std::string public_calls_text(std::span<const std::pair<int, Signature>> calls) {
+SKEIN_INLINE std::string public_calls_text(const std::vector<std::pair<int, Signature>>& calls) {
   const std::pair<int, Signature>* first = nullptr;  // who has just come into its call
   for (const auto& c : calls)
     if (is_known(c.second) && c.second.opens() && c.second.public_call() && !first) first = &c;
@@ -61,7 +61,7 @@ SKEIN_INLINE std::string ranks_text(int size, OfRank<bool> wanted) {
   std::vector<int> ranks;
   for (int r = 0; r < size; ++r)
     if (wanted(r)) ranks.push_back(r);
-  return ranks_text(ranks);
+  return ranks_text({ranks.data(), ranks.size()});
 }
 
 SKEIN_INLINE std::string some_ranks_text(int size, OfRank<bool> wanted) {
@@ -76,7 +76,7 @@ SKEIN_INLINE std::string mismatch_text(unsigned long long call, int size, OfRank
   return mismatch_text(call, calls);
 }
 
-SKEIN_INLINE std::string mismatch_text(unsigned long long call, std::span<const std::pair<int, Signature>> calls) {
+SKEIN_INLINE std::string mismatch_text(unsigned long long call, const std::vector<std::pair<int, Signature>>& calls) {
   std::string out = public_calls_text(calls) + text("collective call {} differs between ranks", call);
   const char* before = ": ";
   for (std::size_t r = 0; r < calls.size(); ++r) {
@@ -85,7 +85,7 @@ SKEIN_INLINE std::string mismatch_text(unsigned long long call, std::span<const 
     for (const auto& c : calls)
       if (c.second == s) equal.push_back(c.first);
     if (equal.front() != calls[r].first) continue;  // said
-    out.append(before).append(ranks_text(equal)).append(": ").append(describe(s));
+    out.append(before).append(ranks_text({equal.data(), equal.size()})).append(": ").append(describe(s));
     before = "; ";
   }
   return out + ". Every rank must make the same calls in the same order";

@@ -19,10 +19,10 @@ inline constexpr int any_rank = -1;
 namespace comm {
 
 /// The texts of all ranks, which stand joined, by their lengths.
-std::vector<std::string> split_texts(std::string_view joined, std::span<const std::size_t> lengths);
+std::vector<std::string> split_texts(std::string_view joined, const std::vector<std::size_t>& lengths);
 /// Throws the CommError of assert_same: who believes what.
-[[noreturn]] void fail_differing(std::string_view what, std::span<const std::uint64_t> hashes,
-                                 std::span<const std::string> beliefs);
+[[noreturn]] void fail_differing(std::string_view what, const std::vector<std::uint64_t>& hashes,
+                                 const std::vector<std::string>& beliefs);
 
 /// What ranks agree on: single values, texts, plans; values of the host on every device. Derived as for Collectives; a
 /// communicator of another device than Cpu has control(), a communicator of the host over the same ranks.
@@ -58,7 +58,7 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
     std::size_t sum = 0;
     for (const std::size_t c : counts) sum += c;
     std::string joined(sum, '\0');
-    host().all_gather_v(text, counts, joined);
+    host().all_gather_v(text, std::span<const std::size_t>(counts.data(), counts.size()), joined);
     return split_texts(joined, counts);
   }
   /// Root's text (or serialised object), on every rank. Blocking; allocates.

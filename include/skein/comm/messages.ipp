@@ -7,14 +7,14 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE std::vector<std::string> split_texts(std::string_view joined, std::span<const std::size_t> lengths) {
+SKEIN_INLINE std::vector<std::string> split_texts(std::string_view joined, const std::vector<std::size_t>& lengths) {
   std::vector<std::string> all;
   for (std::size_t r = 0, at = 0; r < lengths.size(); at += lengths[r++]) all.emplace_back(joined.substr(at, lengths[r]));
   return all;
 }
 
-SKEIN_INLINE void fail_differing(std::string_view what, std::span<const std::uint64_t> hashes,
-                                 std::span<const std::string> beliefs) {
+SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::uint64_t>& hashes,
+                                 const std::vector<std::string>& beliefs) {
   std::string text(what);
   text += " differs between ranks: ";
   const int n = static_cast<int>(hashes.size());

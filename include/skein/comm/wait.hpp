@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <sched.h>
-#include <span>
 #include <string>
 #include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
+#include <vector>
 #if defined(__linux__)
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -112,7 +112,7 @@ struct Cores {
 Cores own_cores();
 /// How often a rank looks before it sleeps, from own_cores() of each rank of its node: not at all where the ranks outnumber their
 /// cores, all together (mpirun may bind each rank to a core of its own).
-int spins_of(std::span<const Cores> cores);
+int spins_of(const std::vector<Cores>& cores);
 
 /// "0.5 s".
 std::string seconds_text(double s);

@@ -24,7 +24,7 @@ SKEIN_INLINE Cores own_cores() {
   return own;
 }
 
-SKEIN_INLINE int spins_of(std::span<const Cores> cores) {
+SKEIN_INLINE int spins_of(const std::vector<Cores>& cores) {
   Cores all;
   for (const Cores& c : cores) CPU_OR(&all.set, &all.set, &c.set);
   return CPU_COUNT(&all.set) >= static_cast<int>(cores.size()) ? 3000 : 0;

@@ -196,7 +196,7 @@ template <class Stored = float> class InMemory {
            Target target, NonFinite non_finite)
       : sample_(sample), target_(target) {
     auto owned = std::make_shared<const std::vector<Stored>>(std::move(samples));
-    const std::span<const Stored> all(*owned);
+    const std::span<const Stored> all(owned->data(), owned->size());
     keep(all, {std::move(owned), std::move(labels), std::move(targets), non_finite, greatest_integer});
   }
   /// The number of samples, and of classes where nobody has said it; and looks at values that somebody may have to.
@@ -210,7 +210,8 @@ template <class Stored = float> class InMemory {
     if (storage.non_finite != NonFinite::keep) {
       if (real && detail::finite(storage.magnitude))
         if constexpr (real) storage.magnitude = checked_magnitude(samples, "value", count_);
-      storage.target_magnitude = checked_magnitude(std::span<const Real>(storage.targets), "target value", target_.count);
+      storage.target_magnitude =
+          checked_magnitude(std::span<const Real>(storage.targets.data(), storage.targets.size()), "target value", target_.count);
     }
     samples_ = samples;
     storage_ = std::make_shared<const Storage>(std::move(storage));

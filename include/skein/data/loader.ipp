@@ -13,11 +13,11 @@ namespace skein::inline SKEIN_ABI::data {
 
 template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOptions& options)
     : data_(data), options_(options), sizes_(options.sizes.begin(), options.sizes.end()) {
-  options_.sizes = sizes_;
+  options_.sizes = {sizes_.data(), sizes_.size()};
   check();
   batch_ = BatchSize{options.batch, options.batch_per_rank}.global(options.ranks);
   const bool local = options_.partition == Partition::local;
-  steps_ = local ? local_steps(sizes_, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
+  steps_ = local ? local_steps(options_.sizes, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
   // Rounded up: the parts of a smaller last batch may fall to other ranks than those of a full one.
   capacity_ = local             ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
               : options_.shards ? shards_capacity(batch_, shards())
@@ -88,7 +88,7 @@ template <class Scalar> typename Loader<Scalar>::Epoch Loader<Scalar>::epoch(std
 }
 
 template <class Scalar> Share Loader<Scalar>::share(std::int64_t step) const {
-  if (options_.partition == Partition::local) return local_share(sizes_, batch_, options_.rank, step);
+  if (options_.partition == Partition::local) return local_share(options_.sizes, batch_, options_.rank, step);
   if (options_.shards) return shared_share(data_.size(), batch_, shards(), step);
   return shared_share(data_.size(), batch_, options_.ranks, options_.rank, step);
 }

@@ -234,7 +234,7 @@ SKEIN_INLINE Table Table::drop_missing(std::initializer_list<std::string_view> n
     for (const int c : looked_at) whole = whole && !missing(r, c);
     if (whole) kept.push_back(r);
   }
-  return subset(kept);
+  return subset({kept.data(), kept.size()});
 }
 
 SKEIN_INLINE float Table::number_as_float(std::int64_t row, int column) const {

@@ -80,7 +80,7 @@ SKEIN_INLINE std::vector<std::int64_t> ranked(const Table& table, const std::str
 template <class InFirst> std::pair<Table, Table> part(const Table& table, const InFirst& in_first) {
   std::vector<std::int64_t> first, second;
   for (std::int64_t r = 0; r < table.rows(); ++r) (in_first(r) ? first : second).push_back(r);
-  return {table.split_into(first), table.split_into(second)};
+  return {table.split_into({first.data(), first.size()}), table.split_into({second.data(), second.size()})};
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail
@@ -92,7 +92,7 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
   const Permutation order(table.rows(), seed, -1);
   std::vector<std::int64_t> first, second;
   for (std::int64_t i = 0; i < table.rows(); ++i) (i < head ? first : second).push_back(order(i));
-  return {table.split_into(first), table.split_into(second)};
+  return {table.split_into({first.data(), first.size()}), table.split_into({second.data(), second.size()})};
 }
 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, const Groups& groups, Seed seed) {

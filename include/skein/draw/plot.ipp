@@ -118,7 +118,7 @@ SKEIN_INLINE void Plot::Pen::curve(std::size_t index) const {
   const std::string_view color = plot.color(index);
   std::vector<Point> points;
   const auto close = [&] {
-    if (!points.empty() && s.line) svg.polyline(points, {color, s.stroke, s.dashed});
+    if (!points.empty() && s.line) svg.polyline({points.data(), points.size()}, {color, s.stroke, s.dashed});
     points.clear();
   };
   for (std::size_t i = 0; i < s.x.size(); ++i) {

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,7 +78,7 @@ class Executor {
   /// The gradients of worker w: worker 0's is the model's own. With virtual shards: of this rank's shard w.
   Scalar* gradients(int w) { return memory_.gradients(w); }
   /// Ranges of the parameter arena whose gradient is the sum over workers; elsewhere worker 0's alone is whole.
-  std::span<const plan::Range> summed_ranges() const { return memory_.summed_ranges(); }
+  const std::vector<plan::Range>& summed_ranges() const { return memory_.summed_ranges(); }
 
   /// Bytes of the arenas that grow with the batch: activations, their gradients, what layers keep of them.
   std::size_t activation_bytes() const { return memory_.activation_bytes(); }

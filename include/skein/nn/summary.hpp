@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cctype>
 #include <cstdio>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -62,7 +61,7 @@ struct SummaryTotals {
   std::string_view device;
   std::string precision;
 };
-std::string summary_text(const Extents& input, std::span<const SummaryRow> rows, std::span<const ExecutedLayer> executed,
+std::string summary_text(const Extents& input, const std::vector<SummaryRow>& rows, const std::vector<ExecutedLayer>& executed,
                          const SummaryTotals& totals);
 }  // namespace nn::detail
 

@@ -42,8 +42,8 @@ SKEIN_INLINE void pad(std::string& to, std::string_view text, std::size_t width,
   to += "  ";
 }
 
-SKEIN_INLINE std::string summary_text(const Extents& input, std::span<const SummaryRow> rows,
-                                      std::span<const ExecutedLayer> executed, const SummaryTotals& totals) {
+SKEIN_INLINE std::string summary_text(const Extents& input, const std::vector<SummaryRow>& rows,
+                                      const std::vector<ExecutedLayer>& executed, const SummaryTotals& totals) {
   std::string t;
   auto row = [&](std::string_view name, std::string_view kind, std::string_view output, std::string_view parameters,
                  std::string_view flops, std::string_view runs) {

@@ -73,11 +73,15 @@ template <class Scalar_, class Device_> class Weights {
   /// first asks, kept as long as one is there. `program` is an address of its own.
   std::shared_ptr<nn::PackedWeights<Scalar, Device>> copies_of(const void* program, std::size_t packed, std::size_t converted) {
     const std::lock_guard lock(mutex_);
-    for (Copies& c : copies_)
-      if (auto there = c.shared.lock(); there && c.program == program && on_host<Device>) return there;
-    std::erase_if(copies_, [](const Copies& c) { return c.shared.expired(); });
+    Copies* ended = nullptr;
+    for (Copies& c : copies_) {
+      auto there = c.shared.lock();
+      if (there && c.program == program && on_host<Device>) return there;
+      if (!there) ended = &c;
+    }
     auto made = std::make_shared<nn::PackedWeights<Scalar, Device>>(packed, converted, where());
-    copies_.push_back({program, made});
+    if (ended) *ended = {program, made};
+    else copies_.push_back({program, made});
     return made;
   }
 

@@ -9,7 +9,6 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -89,7 +88,7 @@ struct ParameterGroupRange {
 
 /// The rules as ranges, sorted, not overlapping, neighbours that are alike joined (over the zeros that pad the arena too).
 /// Throws ArgumentError for a rule that matches no parameter, and for a factor that is negative.
-std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const ParameterEntry> table);
+std::vector<ParameterGroupRange> resolve(const Groups& groups, const std::vector<ParameterEntry>& table);
 
 }  // namespace skein::inline SKEIN_ABI::optim
 

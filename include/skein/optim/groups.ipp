@@ -15,7 +15,7 @@ SKEIN_INLINE GroupRule weight_decay(std::string pattern, float factor) {
   return {.pattern = std::move(pattern), .decay_factor = factor};
 }
 
-SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const ParameterEntry> table) {
+SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, const std::vector<ParameterEntry>& table) {
   std::vector<char> used(groups.rules.size(), 0);
   std::vector<ParameterGroupRange> ranges;
   ranges.reserve(table.size());

@@ -24,7 +24,7 @@ namespace skein::inline SKEIN_ABI::optim {
 std::vector<std::string> names_of(std::span<const plan::PathPart> paths, std::span<const plan::Entry> entries);
 /// The rules as ranges of such a table.
 std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const plan::Entry> entries,
-                                         std::span<const std::string> names);
+                                         const std::vector<std::string>& names);
 
 /// Throws ArgumentError where the rules freeze all parameters of such a program.
 template <class Program> void check_trains(const Groups& groups, const Program& program) {
@@ -138,11 +138,12 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
     UpdateCall<Scalar, Device> u = complete(parameters, call, begin, end);
     if constexpr (!takes_ranges<O, Device>()) u.ranges = nullptr;
-    optim::update(optimizer_, std::span<const ParameterGroupRange>(ranges_), u);
+    optim::update(optimizer_, std::span<const ParameterGroupRange>(ranges_.data(), ranges_.size()), u);
   }
   /// Sum of the squares of what update() would take as gradients, over [begin, end).
   double sum_of_squares(const StepCall<Scalar>& call, long begin, long end) const requires std::same_as<Device, Cpu> {
-    return optim::sum_of_squares(std::span<const ParameterGroupRange>(ranges_), complete(nullptr, call, begin, end));
+    return optim::sum_of_squares(std::span<const ParameterGroupRange>(ranges_.data(), ranges_.size()),
+                                 complete(nullptr, call, begin, end));
   }
   /// The same to where the device's memory is, without waiting; call.scale has no part in it.
   void sum_of_squares(const StepCall<Scalar>& call, long begin, long end, double* into) const {
@@ -181,7 +182,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   }
   /// Bytes of all arrays.
   std::size_t state_bytes() const { return state_.size() * sizeof(Scalar); }
-  std::span<const ParameterGroupRange> ranges() const { return ranges_; }
+  std::span<const ParameterGroupRange> ranges() const { return {ranges_.data(), ranges_.size()}; }
   /// Parameters before this offset of the arena are frozen, from the first on: an Executor that knows it makes no gradients of
   /// them.
   long first_trained() const {
@@ -191,7 +192,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     return offset;
   }
   /// Rows of the parameter table and their names, where the optimizer has a transform that needs them.
-  std::span<const plan::Entry> entries() const { return entries_; }
+  std::span<const plan::Entry> entries() const { return {entries_.data(), entries_.size()}; }
   std::string_view name(std::size_t entry) const { return names_[entry]; }
 
  private:

@@ -14,7 +14,7 @@ SKEIN_INLINE std::vector<std::string> names_of(std::span<const plan::PathPart> p
 }
 
 SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const plan::Entry> entries,
-                                                      std::span<const std::string> names) {
+                                                      const std::vector<std::string>& names) {
   std::vector<ParameterEntry> table;
   for (const plan::Entry& e : entries) table.push_back({names[table.size()], e.offset, e.offset + e.stored, e.decay});
   return resolve(groups, table);

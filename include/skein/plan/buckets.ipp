@@ -20,9 +20,10 @@ SKEIN_INLINE std::vector<Range> without_frozen(std::vector<Range> buckets, std::
   long begin = 0;
   for (const LayerNode& o : operations)
     if (o.parameter + o.parameters <= first_trained) begin = std::max(begin, o.parameter + o.parameters);
-  std::erase_if(buckets, [&](const Range& b) { return b.end <= begin; });
-  for (Range& b : buckets) b.begin = std::max(b.begin, begin);
-  return buckets;
+  std::vector<Range> trained;
+  for (const Range& b : buckets)
+    if (b.end > begin) trained.push_back({std::max(b.begin, begin), b.end});
+  return trained;
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan

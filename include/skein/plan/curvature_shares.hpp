@@ -50,12 +50,13 @@ constexpr CurvatureShares share_curvature(std::span<const FactorSizes> layers, W
     for (const bool of_gradients : {false, true}) of_factors.push_back(l.factor(of_gradients).cost());
     of_layers.push_back(l.inversion_cost());
   }
-  CurvatureShares shares{grid, share_by_cost(of_layers, grid.columns()), std::vector<int>(of_factors.size())};
+  CurvatureShares shares{grid, share_by_cost({of_layers.data(), of_layers.size()}, grid.columns()),
+                         std::vector<int>(of_factors.size())};
   for (int c = 0; c < grid.columns(); ++c) {
     std::vector<double> own;
     for (std::size_t i = 0; i < of_factors.size(); ++i)
       if (shares.column[i / 2] == c) own.push_back(of_factors[i]);
-    const std::vector<int> row = share_by_cost(own, grid.workers);
+    const std::vector<int> row = share_by_cost({own.data(), own.size()}, grid.workers);
     for (std::size_t i = 0, k = 0; i < of_factors.size(); ++i)
       if (shares.column[i / 2] == c) shares.inverse_rank[i] = row[k++] * grid.columns() + c;
   }

@@ -44,9 +44,9 @@ SKEIN_INLINE NpyHeader NpzFile::MemberReader::header(const std::string& where) {
   std::vector<unsigned char> start(std::min<std::size_t>(member_.size, 12));
   read(start.data(), start.size());
   const std::size_t have = start.size();
-  start.resize(std::max(have, static_cast<std::size_t>(detail::npy_header_bytes(start, size, where, 0))));
+  start.resize(std::max(have, static_cast<std::size_t>(detail::npy_header_bytes({start.data(), start.size()}, size, where, 0))));
   read(start.data() + have, start.size() - have);
-  return detail::parse_npy_header(start, size, where, 0);
+  return detail::parse_npy_header({start.data(), start.size()}, size, where, 0);
 }
 
 SKEIN_INLINE void NpzFile::MemberReader::read(unsigned char* to, std::size_t n) {

@@ -8,7 +8,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -58,9 +57,9 @@ struct AgreementHashes {
 };
 AgreementHashes hashes_of(const Agreement& own);
 /// All ranks have the same.
-bool same(std::span<const std::uint64_t> of_all);
+bool same(const std::vector<std::uint64_t>& of_all);
 /// Throws CommError where the parts of all ranks that train are one and the same.
-void check_parts(std::string_view call, std::span<const std::uint64_t> of_all);
+void check_parts(std::string_view call, const std::vector<std::uint64_t>& of_all);
 /// What a rank tells the others where hashes differ, and what all make of it: throws CommError, "fit: `.lr` of Adam is 0.1 on
 /// rank 0, 0.01 on rank 1: ...".
 std::string text_of(const Agreement& own);

@@ -180,7 +180,7 @@ SKEIN_INLINE AgreementHashes hashes_of(const Agreement& own) {
   return {{own.all.hash(), own.trains ? own.training.hash() | 1 : 0, own.own_part}};
 }
 
-SKEIN_INLINE void check_parts(std::string_view call, std::span<const std::uint64_t> of_all) {
+SKEIN_INLINE void check_parts(std::string_view call, const std::vector<std::uint64_t>& of_all) {
   std::uint64_t part = 0;
   int ranks = 0;
   for (std::size_t r = 0; r < of_all.size(); r += AgreementHashes::count) {
@@ -197,7 +197,7 @@ SKEIN_INLINE void check_parts(std::string_view call, std::span<const std::uint64
       "set");
 }
 
-SKEIN_INLINE bool same(std::span<const std::uint64_t> of_all) {
+SKEIN_INLINE bool same(const std::vector<std::uint64_t>& of_all) {
   std::uint64_t training = 0;
   for (std::size_t r = 0; r < of_all.size(); r += AgreementHashes::count) {
     if (of_all[r] != of_all[0]) return false;

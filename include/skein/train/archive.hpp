@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,12 @@ template <class T> std::vector<std::byte> to_bytes(const T& object) {
   OutArchive archive;
   (archive & object);
   return archive.take();
+}
+
+/// The bytes of an array or a text: a std::span that is made of a range costs each program the checks of what a range is.
+inline std::span<const std::byte> byte_span(const std::vector<std::byte>& bytes) { return {bytes.data(), bytes.size()}; }
+inline std::span<const std::byte> byte_span(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
 /// Reads an object of exactly these bytes. Throws FileError (path and offset are for its message) or VersionError.

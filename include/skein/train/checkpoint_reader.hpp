@@ -64,7 +64,7 @@ class CheckpointReader {
   template <class T> void read_object(std::string_view name, T& object) {
     const std::size_t at = find(name);
     skein::detail::reading(path(), [&] {
-      from_bytes(read_object_bytes(name), object, path_of(pieces_[at].front().file),
+      from_bytes(byte_span(read_object_bytes(name)), object, path_of(pieces_[at].front().file),
                  static_cast<long long>(table_.sections[at].offset));
     });
     taken_[at] = true;

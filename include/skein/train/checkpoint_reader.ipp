@@ -145,7 +145,7 @@ SKEIN_INLINE void CheckpointReader::read_format_1() {
   file.read_at(sizeof header, bytes.data(), bytes.size());
   if (header.table_hash != hash64(bytes.data(), bytes.size()))
     fail_at(sizeof header, "the table is damaged: its hash does not fit");
-  from_bytes(bytes, table_, path(), sizeof header);
+  from_bytes(byte_span(bytes), table_, path(), sizeof header);
   if (header.sections != table_.sections.size())
     fail_at(16, "the header counts " + std::to_string(header.sections) + " sections, the table " +
                     std::to_string(table_.sections.size()));

@@ -86,7 +86,8 @@ SKEIN_INLINE std::vector<std::int64_t> CommitFolder::steps() const {
   std::vector<std::int64_t> steps;
   for (const std::string& name : detail::names_in(path_))
     if (const std::int64_t step = detail::step_of(name); step >= 0) steps.push_back(step);
-  std::sort(steps.rbegin(), steps.rend());
+  std::sort(steps.begin(), steps.end());
+  std::reverse(steps.begin(), steps.end());
   return steps;
 }
 
@@ -156,7 +157,7 @@ SKEIN_INLINE void CommitFolder::replace(std::int64_t step) const {
   detail::fail_folder(from, "cannot be renamed to its final name");
 }
 
-SKEIN_INLINE void CommitFolder::publish(std::int64_t step, std::span<const WrittenFile> shards, const FileFacts& facts,
+SKEIN_INLINE void CommitFolder::publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileFacts& facts,
                                         int keep) const {
   const std::string from = partial(step);
   manifest_of(shards, facts, from).commit(from + "/" + manifest_name);  // the folder too, with the names of the shards

@@ -31,7 +31,7 @@ SKEIN_INLINE std::vector<WrittenFile> detail::shards_of_all(SavedTraining& train
                            texts[r].find(std::strerror(ENOENT)) == std::string::npos
                                ? ""
                                : "; the folder has to be on a file system that all ranks share"));
-    from_bytes(std::as_bytes(std::span(texts[r]).subspan(1)), shards[r], "what a rank says of its shard");
+    from_bytes(byte_span(std::string_view(texts[r]).substr(1)), shards[r], "what a rank says of its shard");
   }
   return shards;
 }

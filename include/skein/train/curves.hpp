@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -18,20 +17,20 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 
 /// The losses of the steps as at most 400 means of neighbours, placed at fractions of epochs.
-draw::Series step_curve(std::span<const EpochRecord> epochs, std::span<const StepRecord> steps);
+draw::Series step_curve(const std::vector<EpochRecord>& epochs, const std::vector<StepRecord>& steps);
 
 /// Logarithmic where the losses span more than a factor of 30; from zero where that is near.
 void choose_loss_axis(draw::Plot& plot);
 
 /// The metrics of the validation: what stands in the right half where there is no accuracy, as of a regression.
-draw::Plot metric_plot(std::span<const EpochRecord> epochs, const draw::Plot& like);
+draw::Plot metric_plot(const std::vector<EpochRecord>& epochs, const draw::Plot& like);
 
 void draw_or_say(const draw::Plot& plot, draw::Svg& svg, double from_left, const char* sentence);
 
 }  // namespace detail
 
 /// The curves of a history as SVG.
-std::string draw_curves(std::span<const EpochRecord> epochs, std::span<const StepRecord> steps = {});
+std::string draw_curves(const std::vector<EpochRecord>& epochs, const std::vector<StepRecord>& steps = {});
 
 }  // namespace skein::inline SKEIN_ABI::train
 

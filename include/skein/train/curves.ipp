@@ -7,7 +7,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-SKEIN_INLINE draw::Series step_curve(std::span<const EpochRecord> epochs, std::span<const StepRecord> steps) {
+SKEIN_INLINE draw::Series step_curve(const std::vector<EpochRecord>& epochs, const std::vector<StepRecord>& steps) {
   draw::Series curve{.name = "each step", .marks = false, .stroke = 1.2, .color = "#c9d6e8"};
   if (epochs.empty()) return curve;
   const std::size_t group = (steps.size() + 399) / 400;
@@ -36,7 +36,7 @@ SKEIN_INLINE void choose_loss_axis(draw::Plot& plot) {
   if (plot.log_y) plot.title += " (logarithmic)";
 }
 
-SKEIN_INLINE draw::Plot metric_plot(std::span<const EpochRecord> epochs, const draw::Plot& like) {
+SKEIN_INLINE draw::Plot metric_plot(const std::vector<EpochRecord>& epochs, const draw::Plot& like) {
   draw::Plot plot = like;
   plot.title = "metrics, validation", plot.percent = false;
   plot.series.clear();
@@ -64,7 +64,7 @@ SKEIN_INLINE void draw_or_say(const draw::Plot& plot, draw::Svg& svg, double fro
 
 namespace skein::inline SKEIN_ABI::train {
 
-SKEIN_INLINE std::string draw_curves(std::span<const EpochRecord> epochs, std::span<const StepRecord> steps) {
+SKEIN_INLINE std::string draw_curves(const std::vector<EpochRecord>& epochs, const std::vector<StepRecord>& steps) {
   const draw::Series training{.name = "training", .color = draw::palette[0]},
       validation{.name = "validation", .color = draw::palette[1]};
   draw::Plot loss{.title = "loss", .x_label = "epoch", .whole_x = true, .width = 480, .height = 380}, accuracy = loss;

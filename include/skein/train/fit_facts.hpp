@@ -2,9 +2,9 @@
 // What the loop of a fit knows of a training, and what it asks of it: a few virtual functions, so that the loop is compiled once.
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "../data/loader.hpp"
 #include "../nn/executor_options.hpp"
@@ -68,7 +68,7 @@ template <class Scalar> class FitSteps : public SavedTraining {
   virtual bool has_kept_weights() = 0;
   virtual void give_back_weights() = 0;
   /// Gives the metrics the outputs of the batch that has been evaluated.
-  virtual void feed(std::span<AnyMetric> metrics, const data::Batch<Scalar>& batch) = 0;
+  virtual void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) = 0;
   /// The sums of the epoch. A device is waited for.
   virtual nn::LossSums totals() = 0;
   virtual void set_totals(const nn::LossSums& sums) = 0;

@@ -154,7 +154,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
 /// They go on where those of a loaded training were.
 template <class Scalar> void FitLoop<Scalar>::begin_callbacks(Work& work) {
   if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
-    from_bytes(std::as_bytes(std::span(callback_state_)), work.callbacks, "the callbacks of the loaded training");
+    from_bytes(byte_span(callback_state_), work.callbacks, "the callbacks of the loaded training");
   callback_state_.clear();
   callbacks_ = &work.callbacks;
 }
@@ -281,9 +281,9 @@ data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::Da
   if (options.loader.partition == data::Partition::local) {
     std::vector<double> sizes(static_cast<std::size_t>(o.ranks), 0);
     if (facts_.scores) sizes[static_cast<std::size_t>(o.rank)] = static_cast<double>(train.size());
-    steps.reduce(sizes);
+    steps.reduce({sizes.data(), sizes.size()});
     for (double s : sizes) shard_sizes_.push_back(static_cast<std::int64_t>(s));
-    o.sizes = shard_sizes_;
+    o.sizes = {shard_sizes_.data(), shard_sizes_.size()};
   }
   return o;
 }
@@ -350,7 +350,7 @@ EpochOrder FitLoop<Scalar>::order_of(const data::Loader<Scalar>& loader, const F
   return {.seed = seed_.value,
           .batch = loader.batch(),
           .samples = samples,
-          .shards = hash_of_shards(shard_sizes_),
+          .shards = hash_of_shards({shard_sizes_.data(), shard_sizes_.size()}),
           .shuffle = options.loader.shuffle,
           .keeps_last = options.loader.last == data::LastBatch::keep};
 }
@@ -627,7 +627,8 @@ Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std
     if (!facts_.scores) m.begin(facts_.metric_width, facts_.metric_values);
     const auto reduce = [&](std::span<double> values) { steps.reduce(values); };
     if (std::vector<double>* of_rows = m.samples())
-      gather_samples(*of_rows, rows, static_cast<std::int64_t>(totals[3]) * facts_.metric_rows, reduce, m.name());
+      gather_samples(*of_rows, {rows.data(), rows.size()}, static_cast<std::int64_t>(totals[3]) * facts_.metric_rows, reduce,
+                     m.name());
     else reduce(m.sums());
     if (m.has_column()) found.set(m.name(), m.value());
   }

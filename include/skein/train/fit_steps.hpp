@@ -3,6 +3,7 @@
 #pragma once
 #include <concepts>
 #include <type_traits>
+#include <vector>
 
 #include "../nn/layer_name.hpp"
 #include "../parallel/concepts.hpp"
@@ -144,7 +145,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
 
   /// A row a label, and what they are compared with.
-  void feed(std::span<AnyMetric> metrics, const data::Batch<Scalar>& batch) override {
+  void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) override {
     constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
     const Scalar* values =
         host_.read(train_step_.executor().outputs(), static_cast<std::size_t>(batch.count * TrainStep::OutputPitch),

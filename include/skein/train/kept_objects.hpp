@@ -39,7 +39,7 @@ class KeptObjects {
   /// Throws ArgumentError that lists the names there are.
   template <class T> T get(std::string_view name) const {
     T object;
-    from_bytes(bytes(name), object, "the kept object \"" + std::string(name) + "\"");
+    from_bytes(byte_span(bytes(name)), object, "the kept object \"" + std::string(name) + "\"");
     return object;
   }
   /// Into a file that is being written, out of one that is read; what there was before is forgotten.

@@ -39,7 +39,7 @@ SKEIN_INLINE void KeptObjects::read(CheckpointReader& reader) {
     if (!section.name.starts_with("kept/")) continue;
     std::string text;
     reader.read_object(section.name, text);
-    const auto bytes = std::as_bytes(std::span(text));
+    const auto bytes = byte_span(text);
     found[section.name.substr(5)].bytes.assign(bytes.begin(), bytes.end());
   }
   objects_ = std::move(found);

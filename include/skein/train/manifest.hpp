@@ -3,7 +3,6 @@
 // where it is, with its hashes. All of that follows from the tables of the shards, so a reader makes the words again and
 // compares.
 #pragma once
-#include <span>
 #include <string>
 #include <vector>
 
@@ -19,14 +18,14 @@ inline constexpr const char* manifest_name = "manifest.safetensors";
 std::string shard_name(int rank);
 
 /// The sections of the shards, one a rank. Throws FileError where they are not whole.
-std::vector<GatheredSection> sections_of(std::span<const WrittenFile> shards, const std::string& path);
+std::vector<GatheredSection> sections_of(const std::vector<WrittenFile>& shards, const std::string& path);
 /// The manifest of the shards, with more facts. Throws FileError where they do not make whole sections.
-CheckpointWriter manifest_of(std::span<const WrittenFile> shards, const FileFacts& facts, const std::string& path);
+CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards, const FileFacts& facts, const std::string& path);
 /// The number of shards that a manifest names. Throws FileError.
 int ranks_of_manifest(const FileFacts& manifest, const std::string& path);
 /// Throws FileError where a manifest is of other shards than these, which have these sections.
-void check_manifest(const FileFacts& manifest, std::span<const WrittenFile> shards, std::span<const GatheredSection> sections,
-                    const std::string& path);
+void check_manifest(const FileFacts& manifest, const std::vector<WrittenFile>& shards,
+                    const std::vector<GatheredSection>& sections, const std::string& path);
 
 }  // namespace skein::inline SKEIN_ABI::train
 

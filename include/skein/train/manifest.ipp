@@ -21,7 +21,7 @@ inline bool is_of_shards(std::string_view fact) {
   return fact == "ranks" || fact.starts_with("shard/") || fact.starts_with("section/");
 }
 /// What a manifest says of the shards.
-inline FileFacts describe_shards(std::span<const WrittenFile> shards, std::span<const GatheredSection> sections) {
+inline FileFacts describe_shards(const std::vector<WrittenFile>& shards, const std::vector<GatheredSection>& sections) {
   FileFacts facts{{"ranks", std::to_string(shards.size())}};
   for (std::size_t r = 0; r < shards.size(); ++r)
     facts["shard/" + shard_name(static_cast<int>(r))] =
@@ -36,13 +36,14 @@ inline FileFacts describe_shards(std::span<const WrittenFile> shards, std::span<
 }
 }  // namespace detail
 
-SKEIN_INLINE std::vector<GatheredSection> sections_of(std::span<const WrittenFile> shards, const std::string& path) {
+SKEIN_INLINE std::vector<GatheredSection> sections_of(const std::vector<WrittenFile>& shards, const std::string& path) {
   std::vector<FileTable> tables;
   for (const WrittenFile& shard : shards) tables.push_back(shard.table);
   return gather_sections(tables, path);
 }
 
-SKEIN_INLINE CheckpointWriter manifest_of(std::span<const WrittenFile> shards, const FileFacts& facts, const std::string& path) {
+SKEIN_INLINE CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards, const FileFacts& facts,
+                                          const std::string& path) {
   CheckpointWriter manifest;
   for (const auto& [name, words] : detail::describe_shards(shards, sections_of(shards, path))) manifest.add_fact(name, words);
   for (const auto& [name, words] : facts) manifest.add_fact(name, words);
@@ -58,8 +59,8 @@ SKEIN_INLINE int ranks_of_manifest(const FileFacts& manifest, const std::string&
   return ranks;
 }
 
-SKEIN_INLINE void check_manifest(const FileFacts& manifest, std::span<const WrittenFile> shards,
-                                 std::span<const GatheredSection> sections, const std::string& path) {
+SKEIN_INLINE void check_manifest(const FileFacts& manifest, const std::vector<WrittenFile>& shards,
+                                 const std::vector<GatheredSection>& sections, const std::string& path) {
   const FileFacts expected = detail::describe_shards(shards, sections);
   std::size_t count = 0;
   for (const auto& [name, words] : manifest) {

@@ -87,7 +87,7 @@ template <class TrainStep, class Batch> std::string first_layer_not_finite(Train
     std::copy(values.begin(), values.end(), lease.data());
   };
   const std::string found = first_not_finite<Scalar>(
-      weights, layers_with_parameters(model.program),
+      {weights.data(), weights.size()}, layers_with_parameters(model.program),
       [&](std::span<const Scalar> some) {
         set(some);
         const nn::LossSums sums = train_step.evaluate(batch);
@@ -97,7 +97,7 @@ template <class TrainStep, class Batch> std::string first_layer_not_finite(Train
         const Scalar* y = train_step.executor().outputs();
         return std::all_of(y, y + batch.count * TrainStep::OutputPitch, [](Scalar v) { return std::isfinite(v); });
       });
-  set(weights);
+  set({weights.data(), weights.size()});
   return found;
 }
 

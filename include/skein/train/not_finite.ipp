@@ -32,10 +32,11 @@ template <class Scalar> std::string first_not_finite(std::span<const Scalar> wei
     if (!std::all_of(weights.begin() + l.begin, weights.begin() + l.end, [](Scalar w) { return std::isfinite(w); }))
       return "a weight of layer " + said(l) + " is not finite";
   std::vector<Scalar> some(weights.size(), Scalar(0));
-  if (!finite(some)) return "it is not finite with all weights zero either, so that the samples or the targets hold such a value";
+  if (!finite({some.data(), some.size()}))
+    return "it is not finite with all weights zero either, so that the samples or the targets hold such a value";
   for (const LayerRange& l : layers) {
     std::copy(weights.begin() + l.begin, weights.begin() + l.end, some.begin() + l.begin);
-    if (finite(some)) continue;
+    if (finite({some.data(), some.size()})) continue;
     if (&l == &layers.back() && outputs_finite()) return "the network's outputs are finite, the loss of them is not";
     return "the first layer whose output is not finite is " + said(l);
   }

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -40,7 +39,7 @@ struct GatheredSection {
 };
 /// The sections of all files, in the order of their names. Throws FileError, with the path, where a section is there twice, or is
 /// not whole.
-std::vector<GatheredSection> gather_sections(std::span<const FileTable> files, const std::string& path);
+std::vector<GatheredSection> gather_sections(const std::vector<FileTable>& files, const std::string& path);
 
 }  // namespace skein::inline SKEIN_ABI::train
 

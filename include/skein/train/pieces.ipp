@@ -41,7 +41,7 @@ SKEIN_INLINE std::optional<PieceName> parse_piece(std::string_view name) {
   return piece;
 }
 
-SKEIN_INLINE std::vector<GatheredSection> gather_sections(std::span<const FileTable> files, const std::string& path) {
+SKEIN_INLINE std::vector<GatheredSection> gather_sections(const std::vector<FileTable>& files, const std::string& path) {
   struct Found {
     PieceName name;
     bool whole;

@@ -83,7 +83,7 @@ template <class TrainStep> class SavedArrays {
     optim::LossScaler scaler;
     if constexpr (Model::scales_loss) {
       scaler = train_step_.loss_scaler();
-      if (scaled) from_bytes(bytes, scaler, source.path(), -1);
+      if (scaled) from_bytes(byte_span(bytes), scaler, source.path(), -1);
     }
     auto curvature = curvature_of(source);
     std::vector<Arena<Scalar>> staged;  // first into memory of our own, so that a file of another network changes nothing
@@ -234,7 +234,7 @@ template <class TrainStep> class SavedArrays {
       const auto own = saved;
       std::vector<std::byte> bytes;
       if (!source.object("curvature", bytes)) throw FileError(source.path(), -1, "has no section 'curvature' (Kfac)");
-      from_bytes(bytes, saved, source.path(), -1);
+      from_bytes(byte_span(bytes), saved, source.path(), -1);
       if (!saved.same_sizes(own))
         throw FileError(source.path(), -1, "its factors of layers (Kfac) have other sizes: it is damaged");
       return saved;
@@ -244,10 +244,10 @@ template <class TrainStep> class SavedArrays {
   }
   void load_policy(const std::vector<std::byte>& policy, const std::vector<std::byte>& kind, const std::string& path) {
     std::string state, saved_as;
-    if (!policy.empty()) from_bytes(policy, state, path, -1);
-    if (!kind.empty()) from_bytes(kind, saved_as, path, -1);
+    if (!policy.empty()) from_bytes(byte_span(policy), state, path, -1);
+    if (!kind.empty()) from_bytes(byte_span(kind), saved_as, path, -1);
     if (!state.empty() && saved_as == train_step_.policy_state().saved_as())
-      from_bytes(std::as_bytes(std::span(state)), train_step_.policy_state(), path, 0);
+      from_bytes(byte_span(state), train_step_.policy_state(), path, 0);
   }
 
   TrainStep& train_step_;

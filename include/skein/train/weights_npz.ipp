@@ -107,7 +107,8 @@ SKEIN_INLINE void check_shape(const std::string& path, std::string_view name, st
   if (std::equal(found.begin(), found.end(), wanted.shape.begin(), wanted.shape.end())) return;
   throw FileError(path, -1,
                   "the array '" + std::string(name) + "' has the shape " + tuple_text(found) + ", the model's is " +
-                      tuple_text(wanted.shape) + ": it is another network's, or in the other layout (WeightLayout::pytorch)");
+                      tuple_text({wanted.shape.data(), wanted.shape.size()}) +
+                      ": it is another network's, or in the other layout (WeightLayout::pytorch)");
 }
 
 /// "'0.weight', '0.bias', '2.weight', ...".

@@ -51,7 +51,7 @@ TEST_CASE("The trace is filled under Sharded", "[parallel]") {
 TEST_CASE("The trace is filled under Reproducible", "[parallel]") { is_filled<parallel::Reproducible<4>>(); }
 
 TEST_CASE("A bucket that was seen complete keeps its time; a new step forgets it", "[parallel]") {
-  const skein::plan::Range buckets[] = {{8, 16}, {0, 8}};
+  const std::vector<skein::plan::Range> buckets = {{8, 16}, {0, 8}};
   parallel::BucketTimer timer(buckets);
   CHECK(timer.trace()[1].range == skein::plan::Range{0, 8});
   CHECK(timer.trace()[0].started == -1);

@@ -38,7 +38,7 @@ SKEIN_MPI_INLINE std::optional<std::string> CallHistory::difference(const Recent
     if (!(other.signature[i] == entry(first + i).signature)) {
       const Signature own = entry(first + i).signature;
       const int low = std::min(own_rank, other_rank), high = std::max(own_rank, other_rank);
-      const std::pair<int, Signature> calls[] = {{own_rank, own}, {other_rank, other.signature[i]}};
+      const std::vector<std::pair<int, Signature>> calls = {{own_rank, own}, {other_rank, other.signature[i]}};
       return public_calls_text(calls) + "collective call " + std::to_string(first + i) + " differs between ranks: rank " +
              std::to_string(low) + ": " + describe(low == own_rank ? own : other.signature[i]) + "; rank " +
              std::to_string(high) + ": " + describe(high == own_rank ? own : other.signature[i]) +

@@ -14,9 +14,14 @@ SKEIN_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, 
     : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), line_(segment.line(rank)), base_(chunks) {}
 
 SKEIN_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
-  std::erase_if(shared_, [](const Shared& s) { return s.pages.expired(); });
-  shared_.push_back({shared_end_, pages});
+  const Shared added{shared_end_, pages};
   shared_end_ += pages->stride();
+  for (Shared& s : shared_)
+    if (s.pages.expired()) {
+      s = added;
+      return;
+    }
+  shared_.push_back(added);
 }
 
 SKEIN_INLINE std::uint64_t SharedTransport::shared_at(const CollectiveCall& o) const {

@@ -31,7 +31,7 @@ struct BinaryCrossEntropy {
 
   static constexpr TargetKind target = TargetKind::vector;
   static constexpr OutputKind takes = OutputKind::logits;
-  std::span<const float> table() const { return positive_weight; }
+  std::span<const float> table() const { return {positive_weight.data(), positive_weight.size()}; }
 
   /// Throws ArgumentError for the first target that is no probability: one pass over them. See ChecksTargets.
   template <class Scalar>

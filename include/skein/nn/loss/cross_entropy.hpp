@@ -20,7 +20,7 @@ struct CrossEntropy {
   static constexpr TargetKind target = TargetKind::label;
   static constexpr OutputKind takes = OutputKind::logits;
 
-  std::span<const float> table() const { return class_weights; }
+  std::span<const float> table() const { return {class_weights.data(), class_weights.size()}; }
   std::optional<std::int32_t> ignored_label() const { return ignore_label; }
   void describe(NamedValues& to) const { to.of("CrossEntropy").add(".label_smoothing", label_smoothing); }
 
@@ -28,7 +28,7 @@ struct CrossEntropy {
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
     check(call.width);
     if (class_weights.empty() && !ignore_label) return static_cast<double>(call.count);
-    return label_weight("CrossEntropy", call, class_weights, ignore_label);
+    return label_weight("CrossEntropy", call, table(), ignore_label);
   }
   /// Throws ArgumentError for a label that is no class (it names sample and label), for a number of weights that is not that
   /// of the classes, and for a smoothing outside [0, 1).
@@ -49,7 +49,7 @@ struct CrossEntropy {
 
  private:
   void check(long classes) const {
-    check_class_weights("CrossEntropy", class_weights, classes);
+    check_class_weights("CrossEntropy", table(), classes);
     if (!(label_smoothing >= 0 && label_smoothing < 1))
       throw ArgumentError("CrossEntropy{.label_smoothing = " + std::to_string(label_smoothing) +
                           "}: smoothing is a share, from 0 to 1, and with 1 nothing would be left of the label");

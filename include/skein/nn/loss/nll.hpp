@@ -27,16 +27,16 @@ struct Nll {
 
   static constexpr TargetKind target = TargetKind::label;
   static constexpr OutputKind takes = OutputKind::log_probabilities;
-  std::span<const float> table() const { return class_weights; }
+  std::span<const float> table() const { return {class_weights.data(), class_weights.size()}; }
   std::optional<std::int32_t> ignored_label() const { return ignore_label; }
 
   /// Of labels on the host.
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
-    return label_weight("Nll", call, class_weights, ignore_label);
+    return label_weight("Nll", call, table(), ignore_label);
   }
   /// Throws ArgumentError for a label that is no class, and for a number of weights that is not that of the classes.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
-    check_class_weights("Nll", class_weights, call.width);
+    check_class_weights("Nll", table(), call.width);
     return label_loss(call, NegativeAtLabel{}, {.class_weights = table_of(call, table()), .ignore = ignore_label});
   }
 };

@@ -48,18 +48,18 @@ template <class Formula> class OwnLoss {
                   "element has targets, and weighs them itself");
   }
 
-  std::span<const float> table() const { return options.class_weights; }
+  std::span<const float> table() const { return {options.class_weights.data(), options.class_weights.size()}; }
   std::optional<std::int32_t> ignored_label() const { return options.ignore_label; }
 
   /// The divisor: of labels, which are on the host then, or the number of elements.
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const {
     if constexpr (target == TargetKind::vector) return element_weight(call);
-    else return label_weight("OwnLoss", call, options.class_weights, options.ignore_label);
+    else return label_weight("OwnLoss", call, table(), options.ignore_label);
   }
   /// Throws ArgumentError for a label that is no class, and for a number of weights that is not that of the classes.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
     if constexpr (RowFormula<Formula>) {
-      check_class_weights("OwnLoss", options.class_weights, call.width);
+      check_class_weights("OwnLoss", table(), call.width);
       return label_loss(call, detail::FormulaOfRow<Formula>{formula},
                         {.class_weights = table_of(call, table()), .ignore = options.ignore_label});
     } else if constexpr (ElementFormula<Formula>) {

@@ -20,7 +20,7 @@ struct BucketTrace {
 /// The clock of one rank's exchange; its calls are those of worker 0, in the order of a step.
 class BucketTimer {
  public:
-  explicit BucketTimer(std::span<const plan::Range> buckets) : traces_(buckets.size()) {
+  explicit BucketTimer(const std::vector<plan::Range>& buckets) : traces_(buckets.size()) {
     for (std::size_t i = 0; i < buckets.size(); ++i) traces_[i].range = buckets[i];
   }
 
@@ -50,7 +50,7 @@ class BucketTimer {
     return seconds_now() - waiting_;
   }
 
-  std::span<const BucketTrace> trace() const { return traces_; }
+  std::span<const BucketTrace> trace() const { return {traces_.data(), traces_.size()}; }
   double backward_done() const { return backward_done_; }
 
  private:

@@ -35,7 +35,7 @@ struct AllReduceExchange {
 
    public:
     static constexpr bool capturable = true;
-    On(Comm& comm, const Replica<Scalar, Device>& replica, std::span<const plan::Range> buckets)
+    On(Comm& comm, const Replica<Scalar, Device>& replica, const std::vector<plan::Range>& buckets)
         : Base(comm, replica, buckets), requests_(buckets.size()) {}
 
     void begin(std::size_t i) { (void)requests_[i].emplace(this->comm().start_all_reduce(this->bucket(i), Sum{})); }

@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::parallel {
 template <class Exchange> class BucketScheduler {
  public:
   /// `all`: where the first gradients that are ready in a step end. The exchange is made of the other arguments.
-  template <class... Arguments> BucketScheduler(std::span<const plan::Range> buckets, long all, Arguments&&... arguments)
+  template <class... Arguments> BucketScheduler(const std::vector<plan::Range>& buckets, long all, Arguments&&... arguments)
       : exchange_(std::forward<Arguments>(arguments)...), buckets_(buckets.begin(), buckets.end()), timer_(buckets), all_(all) {}
 
   /// Gradients [begin, end) are final; an empty range is a chance to make progress.
@@ -41,7 +41,7 @@ template <class Exchange> class BucketScheduler {
 
   Exchange& exchange() { return exchange_; }
   const Exchange& exchange() const { return exchange_; }
-  std::span<const plan::Range> buckets() const { return buckets_; }
+  std::span<const plan::Range> buckets() const { return {buckets_.data(), buckets_.size()}; }
   const BucketTimer& timer() const { return timer_; }
 
  private:

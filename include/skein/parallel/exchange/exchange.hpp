@@ -6,7 +6,6 @@
 #include <concepts>
 #include <cstddef>
 #include <optional>
-#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -36,7 +35,7 @@ template <class Comm_, class Scalar_, class Device_> class ExchangeOn {
   /// True: it has saved_as() and serialize(archive, version), which are saved with the training.
   static constexpr bool keeps_state = false;
 
-  ExchangeOn(Comm& comm, const Replica<Scalar, Device>& replica, std::span<const plan::Range> buckets)
+  ExchangeOn(Comm& comm, const Replica<Scalar, Device>& replica, const std::vector<plan::Range>& buckets)
       : comm_(&comm), replica_(replica), buckets_(buckets.begin(), buckets.end()) {}
 
   /// Before the first step, and once more after a training was loaded: memory is made here. There are several ranks.

@@ -26,7 +26,7 @@ struct ScatterExchange {
    public:
     static constexpr bool takes_sums = false;
     /// The parts are those of the replica's placement.
-    On(Comm& comm, const Replica<Scalar, Device>& replica, std::span<const plan::Range> buckets)
+    On(Comm& comm, const Replica<Scalar, Device>& replica, const std::vector<plan::Range>& buckets)
         : Base(comm, replica, buckets), jobs_(buckets.size()) {
       for (std::size_t i = 0; i < jobs_.size(); ++i) {
         for (int r = 0; r < comm.size(); ++r) jobs_[i].counts.push_back(size_of(common(buckets[i], part(r))));

@@ -25,7 +25,8 @@ template <int V> struct TreeExchange {
     using Base = ExchangeOn<Comm, Scalar, Device>;
 
    public:
-    On(Comm& comm, const Replica<Scalar, Device>& replica, std::span<const plan::Range> buckets) : Base(comm, replica, buckets) {
+    On(Comm& comm, const Replica<Scalar, Device>& replica, const std::vector<plan::Range>& buckets)
+        : Base(comm, replica, buckets) {
       if (comm.size() > 1 && comm.size() <= V) make_plan();
     }
 

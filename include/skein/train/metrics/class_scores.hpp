@@ -47,7 +47,7 @@ class ClassCounts {
         of(c)[right] += yes && is;
       }
   }
-  std::span<double> sums() { return counts_; }
+  std::span<double> sums() { return {counts_.data(), counts_.size()}; }
 
  protected:
   enum Count { right, said, actual };

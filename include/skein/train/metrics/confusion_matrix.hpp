@@ -39,7 +39,7 @@ class ConfusionMatrix {
       if (const int predicted = argmax(outputs[i]); predicted >= 0) counts_[index(label, predicted)] += 1;
     }
   }
-  std::span<double> sums() { return counts_; }
+  std::span<double> sums() { return {counts_.data(), counts_.size()}; }
   /// Share on the diagonal; NaN before the first sample.
   double value() const {
     double correct = 0, all = 0;

@@ -36,7 +36,7 @@ template <class Reduce> void gather_samples(std::vector<double>& samples, std::s
   std::vector<double> whole(each * static_cast<std::size_t>(all));
   for (std::size_t i = 0; i < rows.size(); ++i)
     std::copy_n(samples.data() + i * each, each, whole.data() + static_cast<std::size_t>(rows[i]) * each);
-  reduce(std::span<double>(whole));
+  reduce(std::span<double>(whole.data(), whole.size()));
   samples = std::move(whole);
 }
 

@@ -3,8 +3,8 @@
 // object would all add to its sums, so that samples counted more than once.
 #pragma once
 #include <list>
-#include <span>
 #include <string>
+#include <vector>
 
 #include "../held_alone.hpp"
 #include "any_metric.hpp"
@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI::train {
 /// in one already, or twice in the list.
 class MetricsInEvaluation {
  public:
-  explicit MetricsInEvaluation(std::span<const AnyMetric> metrics) {
+  explicit MetricsInEvaluation(const std::vector<AnyMetric>& metrics) {
     for (const AnyMetric& m : metrics)
       if (const void* object = m.referred())
         held_.emplace_back(object, "the metric '" + std::string(m.name()) +

@@ -29,7 +29,7 @@ class R2 {
       }
     sums_[0] += static_cast<double>(outputs.count);
   }
-  std::span<double> sums() { return sums_; }
+  std::span<double> sums() { return {sums_.data(), sums_.size()}; }
   /// NaN for less than two samples. Of targets that are all the same: 1 for outputs without error, else 0, as in scikit-learn.
   double value() const;
 
