@@ -159,7 +159,7 @@ SKEIN_INLINE FoundCommit find_commit(const CommitFolder& folder, SavedTraining& 
     });
     std::vector<FoundCommit> of_ranks(texts.size());
     for (std::size_t r = 0; r < texts.size(); ++r)
-      from_bytes(std::as_bytes(std::span(texts[r])), of_ranks[r], "what a rank says of its commits");
+      from_bytes(byte_span(texts[r]), of_ranks[r], "what a rank says of its commits");
     if (const auto next = detail::next_to_try(of_ranks, folder.path())) {
       last = *next;
       skipped = found.skipped;

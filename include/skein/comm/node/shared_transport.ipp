@@ -14,14 +14,9 @@ SKEIN_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, 
     : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), line_(segment.line(rank)), base_(chunks) {}
 
 SKEIN_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
-  const Shared added{shared_end_, pages};
-  shared_end_ += pages->stride();
-  for (Shared& s : shared_)
-    if (s.pages.expired()) {
-      s = added;
-      return;
-    }
-  shared_.push_back(added);
+  std::size_t i = 0;
+  while (i < shared_.size() && !shared_[i].pages.expired()) ++i;
+  (i < shared_.size() ? shared_[i] : shared_.emplace_back()) = {std::exchange(shared_end_, shared_end_ + pages->stride()), pages};
 }
 
 SKEIN_INLINE std::uint64_t SharedTransport::shared_at(const CollectiveCall& o) const {
