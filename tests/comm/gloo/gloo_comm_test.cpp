@@ -5,12 +5,17 @@
 
 #include <catch2/catch.hpp>
 
+#include <pthread.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
+#include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../../support/processes.hpp"
@@ -175,6 +180,51 @@ TEST_CASE("what a rank has sent before it returned comes, and what it has not is
     return "";
   });
   CHECK(said == std::vector<std::string>{"5: recv from rank 1 (tag 2) on rank 0: rank 1 returned and will not arrive", "sent"});
+}
+
+TEST_CASE("who is done does not wait for a rank that has died with a message on its way") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const std::vector<std::string> said = support::run_processes(2, [&](int rank) -> std::string {
+    std::optional<sk::GlooComm> world{sk::GlooComm::from_file(file, rank, 2, options(false, 20))};
+    const int other = world->all_gather(static_cast<int>(::getpid()))[1];
+    world->barrier();
+    if (rank == 1) return ::raise(SIGSTOP), "";
+    std::string state;
+    while (state != "T") std::ifstream("/proc/" + std::to_string(other) + "/stat") >> state >> state >> state;
+    world->send(std::span(&rank, 1), 1, 1);  // nobody takes it
+    std::thread kill([other] { ::usleep(300000), ::kill(other, SIGKILL); });
+    const double begun = seconds();
+    world.reset();
+    kill.join();
+    return seconds() - begun < 8 ? "left at once" : "waited";
+  });
+  CHECK(said[0] == "left at once");
+}
+
+TEST_CASE("a rank that cannot start its threads says so to all") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const std::vector<std::string> said = support::run_processes(3, [&](int rank) -> std::string {
+    sk::MeetOptions meet;
+    meet.deadline = 20;
+    sk::ControlComm control = sk::ControlComm::from_file(file, rank, 3, meet);
+    control.barrier();
+    if (rank == 1) {  // room for three stacks: of gloo's thread, of the one of the collectives, and of one that receives
+      constexpr std::size_t stack = std::size_t{1} << 30;
+      pthread_attr_t large;
+      pthread_attr_init(&large);
+      pthread_attr_setstacksize(&large, stack);
+      pthread_setattr_default_np(&large);
+      std::size_t pages = 0;
+      std::ifstream("/proc/self/statm") >> pages;
+      const rlimit most{pages * 4096 + stack / 2 * 7, RLIM_INFINITY};
+      ::setrlimit(RLIMIT_AS, &most);
+    }
+    sk::GlooComm world(std::move(control), options(false, 20));
+    return world.barrier(), "met";
+  });
+  for (const std::string& text : said) CHECK_THAT(text, Contains("rank 1 cannot start a thread ("));
 }
 
 TEST_CASE("communicators may end in another order on each rank") {

@@ -183,3 +183,18 @@ TEST_CASE("calls that use the short ring and those that use the long one follow 
     }
   }
 }
+
+TEST_CASE("a rank that does its work and leaves while it is looked for is not missed") {
+  Ranks all(0);
+  std::vector<CollectiveCall> barriers(ranks, barrier());
+  for (std::size_t r = 0; r < ranks; ++r) all.transports[r]->begin(barriers[r], 0);
+  while (all.step(0)) {}
+  CHECK(all.transports[0]->departed_text([](int) { return false; }).empty());
+  CHECK(all.transports[0]->departed_text([](int r) { return r == 2; }) ==
+        "barrier (call 0): rank 2 returned and will not arrive");
+  const std::string text = all.transports[0]->departed_text([&](int r) {  // it has worked before it says that it has left
+    while (all.step(r)) {}
+    return true;
+  });
+  CHECK(text.empty());
+}

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 
 #include "../node/shared_links.hpp"
 #include "../node/shared_transport.hpp"
@@ -37,19 +38,13 @@ class GlooEngine {
     }
     try {
       mesh_.emplace(control, device ? std::move(device) : gloo_device(control, one_machine));
-    } catch (const CommError&) { throw; } catch (const std::exception& e) {
+      start_threads();
+    } catch (const CommError&) { throw; } catch (const std::system_error& e) {
+      fail(threads_text(e));
+    } catch (const std::exception& e) {
       control_.fail("rank " + std::to_string(rank_) + ": gloo does not connect the ranks: " + e.what());
       throw CommError(std::string("gloo does not connect the ranks: ") + e.what());
     }
-    collectives_.emplace(*mesh_, [this](const std::string& call, const std::string& why, int ended) {
-      const bool left = ended >= 0 && turns_out_left(ended);
-      if (!client().failed()) client().fail(left ? call + "rank " + std::to_string(ended) + will_not_arrive : why);
-    });
-    messages_.emplace(*mesh_, [this](int ended, const std::string& why) {
-      if (turns_out_left(ended)) return true;
-      if (!client().failed()) client().fail(why);
-      return false;
-    });
   }
   GlooEngine(const GlooEngine&) = delete;
   GlooEngine& operator=(const GlooEngine&) = delete;
@@ -74,7 +69,7 @@ class GlooEngine {
   }
   Ticket start(const CollectiveCall& o) {
     look_for_failure();
-    if (size_ == 1) return work_alone(o);
+    if (size_ == 1) return self_.start(o);
     if (mesh_) {
       if (collectives_->full()) wait_until([&] { return !collectives_->full(); }, collectives_->complete() + 1, nullptr);
       return {collectives_->push(o), -1, -1};
@@ -118,8 +113,7 @@ class GlooEngine {
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message) {
     if (!failed_) {
-      if (memory_) segment_.fail(message);
-      message_ = memory_ ? segment_.message() : message;
+      set_message(message);
       control_.fail(message_);
       end();
     }
@@ -127,16 +121,28 @@ class GlooEngine {
   }
 
  private:
-  // ---- one rank
-  Ticket work_alone(const CollectiveCall& o) {
-    Pointers p(1);
-    const auto only = [&](int) -> const CollectiveCall& { return o; };
-    return work_direct(0, 1, only, p), Ticket{};
+  void start_threads() {
+    collectives_.emplace(*mesh_, [this](const std::string& call, const std::string& why, int ended) {
+      const bool left = ended >= 0 && turns_out_left(ended);
+      if (!client().failed()) client().fail(left ? call + "rank " + std::to_string(ended) + will_not_arrive : why);
+    });
+    messages_.emplace(*mesh_, [this](int ended, const std::string& why) {
+      if (turns_out_left(ended)) return true;
+      if (!client().failed()) client().fail(why);
+      return false;
+    });
+  }
+  std::string threads_text(const std::system_error& e) const {
+    return "rank " + std::to_string(rank_) + " cannot start a thread (" + e.what() +
+           "): GlooComm has one for each other rank, two for those that it sends to; see ulimit -u";
   }
   Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
     look_for_failure();
     if (size_ == 1) return sends ? self_.start_send(data, bytes, peer, tag) : self_.start_recv(data, bytes, peer, tag);
-    return links_ ? links_->start(sends, data, bytes, peer, tag) : messages_->start(sends, data, bytes, peer, tag);
+    if (links_) return links_->start(sends, data, bytes, peer, tag);
+    Ticket t;
+    guarded([&] { t = messages_->start(sends, data, bytes, peer, tag); });
+    return t;
   }
   bool done(Ticket& t) {
     bool is = false;
@@ -160,7 +166,9 @@ class GlooEngine {
   template <class F> void guarded(F&& f) {
     try {
       f();
-    } catch (const CommError& e) { fail(e.what()); }
+    } catch (const CommError& e) { fail(e.what()); } catch (const std::system_error& e) {
+      fail(threads_text(e));
+    }
   }
   // Works and waits until done() is true: of the collective `number`, or a message.
   template <class Done> void wait_until(Done&& is_done, std::uint64_t number, const Ticket* message) {
@@ -203,12 +211,12 @@ class GlooEngine {
       const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
       std::string left = mesh_ ? messages_->left_behind(*message) : some_ranks_text(size_, could);
       if (links_ && !some_ranks_text(size_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
-      if (!left.empty()) fail(describe_message(*message) + left + will_not_arrive);
+      bool moved = false;  // by what came between the last look and their leave
+      if (links_ && !left.empty()) guarded([&] { moved = step(); });
+      if (!moved && !left.empty()) fail(describe_message(*message) + left + will_not_arrive);
     } else if (memory_ && head_ != tail_) {
-      const Signature& call = calls_[head_ % calls_.size()].signature;
-      const std::string left = some_ranks_text(size_, [&](int r) { return memory_->lacks(r) && has_left(r); });
-      if (!left.empty())
-        fail(not_called_text(call, left) + describe(call) + " (call " + std::to_string(head_) + "): " + left + will_not_arrive);
+      const std::string text = memory_->departed_text([&](int r) { return has_left(r); });
+      if (!text.empty()) fail(text);
     }
   }
   void overdue(const Ticket* message) {
@@ -223,17 +231,11 @@ class GlooEngine {
 
   /// Throws what has ended this communicator, once nobody works in the caller's memory.
   void look_for_failure() {
-    if (!failed_ && memory_ && segment_.failed()) {
-      message_ = segment_.message();
-      control_.fail(message_);
-      end();
-    } else if (!failed_ && client().failed()) {
+    if (!failed_ && memory_ && segment_.failed()) fail(segment_.message());
+    if (!failed_ && client().failed()) {
       try {
         client().check();
-      } catch (const CommError& e) {
-        if (memory_) segment_.fail(e.what());
-        message_ = memory_ ? segment_.message() : std::string(e.what());
-      }
+      } catch (const CommError& e) { set_message(e.what()); }
       end();
     }
     if (failed_) throw CommError(message_);
@@ -244,6 +246,10 @@ class GlooEngine {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return has_left(rank);
   }
+  void set_message(const std::string& first) {
+    if (memory_) segment_.fail(first);
+    message_ = memory_ ? segment_.message() : first;
+  }
   void end() {
     failed_ = true;
     if (memory_) memory_->withdraw();
@@ -252,28 +258,21 @@ class GlooEngine {
   void stop() {
     if (!mesh_) return;
     mesh_->abort();
-    collectives_->stop();
-    messages_->stop();
+    if (collectives_) collectives_->stop();
+    if (messages_) messages_->stop();
   }
   control::Client& client() { return control_.engine().client(); }
-  /// This rank makes no further call. Whoever closes a connection first may take from it what another has not read: it waits a
-  /// moment, for all to leave.
+  /// This rank makes no further call. Whoever closes a connection first may take from it what another has not read: it waits.
   void leave() noexcept {
     try {
       const std::uint32_t group = control_.engine().group();
-      if (mesh_)
-        messages_->deliver_all(std::chrono::milliseconds(static_cast<long long>(1e3 * std::min(1e6, options_.deadline))));
-      else deliver();
+      const auto others = static_cast<std::size_t>(size_ - 1);
+      if (links_) links_->deliver(options_.deadline, [&] { return client().failed() || client().left(group) >= others; });
+      const double end = seconds_now() + options_.deadline;
+      while (mesh_ && !messages_->deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end && !client().failed()) {}
       control_.engine().leave();
-      if (mesh_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
+      if (mesh_) client().wait_left(group, others, std::chrono::milliseconds(250));
     } catch (const std::exception&) {}
-  }
-  void deliver() {
-    Deadline timer(options_.deadline);
-    timer.start();
-    while (links_->waiting() > 0 && !timer.over() && !client().failed() &&
-           static_cast<int>(client().left(control_.engine().group())) < size_ - 1)
-      if (!links_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
 
   static constexpr const char* will_not_arrive = " returned and will not arrive";

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <deque>
 #include <list>
+#include <system_error>
 #include <thread>
 
 #include "../request.hpp"
@@ -27,10 +28,17 @@ class GlooMessages {
   /// `ended(rank, text)` is called by a thread where the connection to a rank has ended; returns whether that is no failure: the
   /// rank has left.
   using Ended = std::function<bool(int, const std::string&)>;
+  /// Throws std::system_error where a thread does not start.
   GlooMessages(GlooMesh& mesh, Ended ended)
       : mesh_(mesh), ended_(std::move(ended)), peers_(static_cast<std::size_t>(mesh.size())) {
-    for (int r = 0; r < mesh.size(); ++r)
-      if (r != mesh.rank()) peer(r).receiver = std::thread([this, r] { guarded(r, [&] { receive(r); }); });
+    try {
+      for (int r = 0; r < mesh.size(); ++r)
+        if (r != mesh.rank()) peer(r).receiver = std::thread([this, r] { guarded(r, [&] { receive(r); }); });
+    } catch (const std::system_error&) {  // there are too many
+      mesh.abort();
+      stop();
+      throw;
+    }
   }
   GlooMessages(const GlooMessages&) = delete;
   GlooMessages& operator=(const GlooMessages&) = delete;
@@ -78,10 +86,10 @@ class GlooMessages {
       if (t.complete || t.peer == mesh_.rank() || (could(r) && !peer(r).gone)) return "";
     return ranks_text(mesh_.size(), could);
   }
-  /// Until what has been sent has left, or who was to get it, at most so long.
-  void deliver_all(std::chrono::nanoseconds limit) {
+  /// Until what has been sent has left, or who was to get it, at most so long. True where it has.
+  bool deliver_all(std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    changed_.wait_for(lock, limit, [&] {
+    return changed_.wait_for(lock, limit, [&] {
       return stopping_ || std::all_of(peers_.begin(), peers_.end(), [](const Peer& p) { return p.gone || p.outgoing.empty(); });
     });
   }

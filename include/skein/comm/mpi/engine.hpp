@@ -65,8 +65,6 @@ class MpiEngine {
   MPI_Comm node_of() const;
   void look_at(MPI_Comm node);
 
-  // Short messages that were sent long ago may still wait for room.
-  void deliver();
   /// MPI compares no calls: ranks tell each other.
   bool notes() const { return size_ > 1 && !queue_->shares_memory(); }
   bool step();

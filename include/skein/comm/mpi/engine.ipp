@@ -25,7 +25,7 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
 }
 
 SKEIN_MPI_INLINE MpiEngine::~MpiEngine() {
-  if (links_ && !failed_) deliver();
+  if (links_ && !failed_) links_->deliver(options_.deadline, [&] { return queue_->segment().failed(); });
   if (queue_->shares_memory()) queue_->segment().retire(rank_);
   if (!failed_ && mpi_runs()) free_together(comm_);
 }
@@ -130,13 +130,6 @@ SKEIN_MPI_INLINE void MpiEngine::look_at(MPI_Comm node) {
   spins_ = spins_of(all);
 }
 
-SKEIN_MPI_INLINE void MpiEngine::deliver() {
-  Deadline timer(options_.deadline);
-  timer.start();
-  while (links_->waiting() > 0 && !timer.over() && !queue_->segment().failed())
-    if (!links_->progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
-}
-
 SKEIN_MPI_INLINE bool MpiEngine::step() {
   const bool moved = with_messages([](auto& m) { return m.progress(); });
   return queue_->step() || moved;
@@ -210,14 +203,8 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const SharedTransport& memory) {
-  const auto left = [&](int r) {  // in this order: a rank tells that it is gone after all else
-    return r != rank_ && queue_->segment().is_gone(r) && memory.lacks(r) && !memory.has_begun(r);
-  };
-  bool any = false;
-  for (int r = 0; r < size_; ++r) any = any || left(r);
-  if (!any) return;
-  const std::string who = ranks_text(size_, left);
-  fail(not_called_text(queue_->current().signature, who) + waiting_text(nullptr) + ": " + who + " returned and will not arrive");
+  const std::string text = memory.departed_text([&](int r) { return queue_->segment().is_gone(r) && !memory.has_begun(r); });
+  if (!text.empty()) fail(text);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {

@@ -30,6 +30,12 @@ class SharedLinks {
   bool test(Ticket& ticket);
   /// Moves what can be moved; false where nothing could.
   bool progress();
+  /// Works until no message waits for room, at most so many seconds, or until over().
+  template <class Over> void deliver(double limit, Over&& over) {
+    const double end = seconds_now() + limit;
+    while (waiting_ > 0 && seconds_now() < end && !over())
+      if (!progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
   /// Transfers that nobody has seen complete, and messages that wait for room.
   int active() const { return active_ + waiting_; }
   int waiting() const { return waiting_; }

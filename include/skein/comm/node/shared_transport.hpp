@@ -53,6 +53,9 @@ class SharedTransport {
   bool lacks(int r) const;
   /// The sentence on those that it has lacked for so many seconds; empty where it lacks nobody any more.
   std::string missing_text(double seconds) const;
+  /// The sentence on those that it lacks and that have left; empty where there are none. A rank says that it has left after all
+  /// else, so it is asked for that before what it has done is looked at.
+  std::string departed_text(OfRank<bool> has_left) const;
   /// Rank r has at least begun the current call.
   bool has_begun(int r) const { return Need{&segment_.line(r), In, number(1)}.met(); }
 
@@ -65,6 +68,8 @@ class SharedTransport {
   std::uint32_t number(std::int64_t i) const { return static_cast<std::uint32_t>(chunk(i)); }
   /// How far the ranks that this one waits for have come since the beginning of the call, at least: one look at each of them.
   ChunkCounts look() const;
+  /// "barrier (call 3): rank 1", and before it the public call that `who`, who are absent, have not made.
+  std::string call_text(const std::string& who, bool absent) const;
   /// What the awaited step lacks.
   Need lacking() const;
 

@@ -79,20 +79,14 @@ SKEIN_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t 
 SKEIN_INLINE bool SharedTransport::step() {
   need_ = {};
   const ChunkStep next = next_step(chunks_, own_, look());
-  if (next == ChunkStep::wait) {
-    need_ = lacking();
-    return false;
-  }
+  if (next == ChunkStep::wait) return need_ = lacking(), false;
   if (next != ChunkStep::fill) compare();
   if (next == ChunkStep::take) take(own_.taken++);
   else if (next == ChunkStep::fold) fold_slice(own_.folded++);
   else fill(own_.in++);
   const int which = next == ChunkStep::take ? Taken : next == ChunkStep::fold ? Folded : In;
-  publish(line_, which,
-          number(next == ChunkStep::take   ? own_.taken
-                 : next == ChunkStep::fold ? own_.folded
-                                           : own_.in),
-          Reach::Machine);
+  const std::int64_t done = next == ChunkStep::take ? own_.taken : next == ChunkStep::fold ? own_.folded : own_.in;
+  publish(line_, which, number(done), Reach::Machine);
   return true;
 }
 
@@ -103,16 +97,23 @@ SKEIN_INLINE bool SharedTransport::lacks(int r) const {
 }
 
 SKEIN_INLINE std::string SharedTransport::missing_text(double seconds) const {
-  bool any_absent = false, any = false;
-  for (int r = 0; r < ranks_; ++r) any_absent = any_absent || (lacks(r) && !has_begun(r));
+  const bool any_absent = !some_ranks_text(ranks_, [&](int r) { return lacks(r) && !has_begun(r); }).empty();
   const auto missing = [&](int r) { return lacks(r) && (!any_absent || !has_begun(r)); };
-  for (int r = 0; r < ranks_; ++r) any = any || missing(r);
-  if (!any) return "";
-  const std::string who = ranks_text(ranks_, missing), within = " within " + seconds_text(seconds);
-  return (any_absent ? not_called_text(o_->signature, who) : "") + describe(o_->signature) + " (call " + std::to_string(call_) +
-         "): " + who +
+  const std::string who = some_ranks_text(ranks_, missing), within = " within " + seconds_text(seconds);
+  if (who.empty()) return "";
+  return call_text(who, any_absent) +
          (any_absent ? " did not arrive" + within
                      : " arrived but made no progress" + within + ": what is started has to be polled or waited for");
+}
+
+SKEIN_INLINE std::string SharedTransport::call_text(const std::string& who, bool absent) const {
+  const std::string before = absent ? not_called_text(o_->signature, who) : "";
+  return before + describe(o_->signature) + " (call " + std::to_string(call_) + "): " + who;
+}
+
+SKEIN_INLINE std::string SharedTransport::departed_text(OfRank<bool> has_left) const {
+  const std::string who = some_ranks_text(ranks_, [&](int r) { return r != rank_ && has_left(r) && lacks(r); });
+  return who.empty() ? "" : call_text(who, true) + " returned and will not arrive";
 }
 
 SKEIN_INLINE ChunkCounts SharedTransport::look() const {
@@ -153,10 +154,8 @@ SKEIN_INLINE void SharedTransport::compare() {
   const Signature& own = o_->signature;
   if (own.kind == Collective::Broadcast) {
     if (rank_ == own.root || of(own.root) == own) return;
-    const Signature both[2] = {of(own.root), own};
-    throw CommError("collective call " + std::to_string(call_) + " differs between ranks: rank " + std::to_string(own.root) +
-                    ": " + describe(both[0]) + "; rank " + std::to_string(rank_) + ": " + describe(both[1]) +
-                    ". Every rank must make the same calls in the same order");
+    const std::pair<int, Signature> both[] = {{own.root, of(own.root)}, {rank_, own}};
+    throw CommError(mismatch_text(call_, both));
   }
   // A broadcast waits for its root alone, and a root for nobody: two ranks that each were the root of one are found now. Nobody
   // is so far ahead that its signature has been overwritten.
