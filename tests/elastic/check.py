@@ -31,9 +31,12 @@ class Failed(RuntimeError):
 
 def free_port():
     """Of two free ones the first: torchrun's rendezvous has one, the ranks the next."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    while True:
+        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError, OverflowError):
+            first.bind(("127.0.0.1", 0))
+            port = first.getsockname()[1]
+            second.bind(("127.0.0.1", port + 1))
+            return port
 
 
 def start(command, folder, **environment):
@@ -65,22 +68,17 @@ def last_words(text, restarts=0):
     return found[0]
 
 
-def ranks_below(pid=None):
-    """The ranks, by their program, of a process's session; of all that this has started where none is named."""
-    sessions, pids = {p.pid for p in started} if pid is None else {pid}, []
-    for entry in pathlib.Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            if os.readlink(entry / "exe") == str(TRAIN) and folder_of(entry) in folders:
-                if pid is None or int((entry / "stat").read_text().rpartition(")")[2].split()[3]) in sessions or below(int(entry.name), pid):
-                    pids.append(int(entry.name))
-    return sorted(pids)
-
-
 folders = set()
 
 
-def folder_of(entry):
-    return os.readlink(entry / "cwd")
+def ranks():
+    """The ranks, by their program and folder, of all that this has started."""
+    pids = []
+    for entry in pathlib.Path("/proc").iterdir():
+        with contextlib.suppress(OSError, ValueError):
+            if os.readlink(entry / "exe") == str(TRAIN) and os.readlink(entry / "cwd") in folders:
+                pids.append(int(entry.name))
+    return sorted(pids)
 
 
 def below(pid, root):
@@ -104,11 +102,9 @@ def commits(folder):
     return [p.name for p in (folder / "run").glob("step_*") if p.suffix != ".partial"]
 
 
-def kill_one(folder, of=None, ranks=2):
+def kill_one(folder):
     wait_for(lambda: commits(folder), "commit")
-    victim = wait_for(lambda: (found := ranks_below(of)) and len(found) >= ranks and found, "ranks that train")[-1]
-    os.kill(victim, signal.SIGKILL)
-    return victim
+    os.kill(wait_for(lambda: len(found := ranks()) >= 2 and found, "ranks that train")[-1], signal.SIGKILL)
 
 
 def new_folder(root, name):
@@ -130,8 +126,19 @@ def with_mpirun(root):
     text = ended(start([SCRIPTS / "mpirun.sh", "-n", "2", TRAIN, "--epoch", "3"], new_folder(root, "wrong")), 2)
     if "started again" in text:
         raise Failed(f"a wrong flag is tried again\n{text}")
-    ended(start([SCRIPTS / "mpirun.sh", "-n", "2", "bash", "-c", "kill -9 $$"], new_folder(root, "hopeless"), MAX_RESTARTS="1"), 137)
-    return f"{untouched}; the two errors took {time.monotonic() - began:.1f} s"
+    for name, commit, starts in (("hopeless", "true", 2), ("once", "mkdir -p run/step_1", 3)):   # the first start of the second commits
+        text = ended(start([SCRIPTS / "mpirun.sh", "-n", "2", "bash", "-c", commit + "; kill -9 $$"], new_folder(root, name), MAX_RESTARTS="1"),
+                     137)
+        if text.count("it is started again") != starts - 1 or "2 starts without a new commit in run: given up" not in text:
+            raise Failed(f"{name}: not started {starts} times\n{text}")
+    took = time.monotonic() - began
+    folder = new_folder(root, "ended")
+    job = start([SCRIPTS / "mpirun.sh", "-n", "2", TRAIN, *PAUSED, "--epochs", "1000"], folder)
+    wait_for(lambda: commits(folder), "commit")
+    job.terminate()                                              # the script alone
+    if "it is started again" in (text := ended(job, 143)) or ranks():
+        raise Failed(f"SIGTERM does not end it, but {ranks()} are there\n{text}")
+    return f"{untouched}; the errors took {took:.1f} s"
 
 
 def with_torchrun(root):
@@ -161,9 +168,9 @@ def with_torchrun(root):
             break
         time.sleep(0.05)
     leaves = agent(folder, port, *PAUSED, "--epochs", "8", **two)
-    wait_for(lambda: commits(folder) and len(ranks_below()) == 2, "two ranks with a commit")
+    wait_for(lambda: commits(folder) and len(ranks()) == 2, "two ranks with a commit")
     os.killpg(leaves.pid, signal.SIGKILL)
-    for pid in ranks_below():
+    for pid in ranks():
         with contextlib.suppress(OSError):
             if not below(pid, stays.pid):
                 os.kill(pid, signal.SIGKILL)
@@ -203,8 +210,7 @@ def with_slurm(root):
         folder, job, log = submit("killed", *PAUSED)
         kill_one(folder)
         slurm.wait_for(lambda: slurm.job(job)[0]["Restarts"] == "1", 20, f"job {job} in the queue again")
-        wait_for(lambda: len(ranks_below()) == 2, "ranks of the next start")
-        time.sleep(0.3)                                          # any instant of it
+        wait_for(lambda: log.read_text(encoding="utf-8").count("first step: ") == 2, "step of the next start")   # it takes signals then
         slurm.run("scancel", "--signal=USR1", job)
         after, restarts = result(job, log, 2)
         if after != untouched or restarts != "2":
@@ -226,7 +232,7 @@ def main():
             for process in started:
                 with contextlib.suppress(OSError):
                     os.killpg(process.pid, signal.SIGKILL)
-            for pid in ranks_below():
+            for pid in ranks():
                 with contextlib.suppress(OSError):
                     os.kill(pid, signal.SIGKILL)
     return 0
