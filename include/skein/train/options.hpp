@@ -110,7 +110,7 @@ struct FitOptions {
 
 /// Of Trainer::evaluate.
 struct EvaluateOptions {
-  long batch = 0;  ///< samples of all ranks at a time; 0: what fits into the executor
+  long batch = 0;  ///< samples of all ranks at a time; 0: 256 a rank
   [[no_unique_address]] train::detail::refused::BatchSize batch_size{};
   std::vector<train::AnyMetric> metrics{};
 };
