@@ -21,12 +21,19 @@ constexpr plan::FactorSizes three[] = {{20, 10}, {30, 5}, {4, 4}};
 constexpr int first_to(int ranks, int workers) {
   return plan::share_curvature(three, {ranks, workers}).inverse_rank[2];  // the largest factor
 }
-// A plan is a constant of the program where shapes and ranks are.
+// A plan is a constant of the program where shapes and ranks are. clang++ 14 takes no std::vector of libstdc++ 12 for one.
+#ifndef __clang__
 static_assert(first_to(4, 4) == 0 && first_to(4, 1) == 0);
+#endif
 static_assert(plan::worker_grid(8, 1, 2).workers == 4 && plan::worker_grid(7, 1, 2).workers == 1);
 static_assert(plan::worker_grid(6, 1, 1).columns() == 1 && plan::worker_grid(6, 0, 1).columns() == 6);
 static_assert(plan::worker_grid(6, 3, 4).workers == 3);
 }  // namespace
+
+TEST_CASE("The largest factor goes to the first rank", "[plan]") {
+  REQUIRE(first_to(4, 4) == 0);
+  REQUIRE(first_to(4, 1) == 0);
+}
 
 TEST_CASE("Each layer has the inverses of its column, and no rank of another one makes them", "[plan]") {
   const auto layers = resnet20();

@@ -10,10 +10,12 @@
 template <class E>
 requires skein::TensorExpression<E>
 struct fmt::formatter<E> {
-  std::string format_;
+  std::string_view format_;  // of the text that is formatted: it lives until format() has returned
   constexpr auto parse(fmt::format_parse_context& context) {
-    auto it = context.begin();
-    for (; it != context.end() && *it != '}'; ++it) format_ += *it;
+    const auto begin = context.begin();
+    auto it = begin;
+    while (it != context.end() && *it != '}') ++it;
+    format_ = std::string_view(begin, static_cast<std::size_t>(it - begin));
     return it;
   }
   template <class Context> auto format(const E& e, Context& context) const {
