@@ -197,8 +197,10 @@ template <class Network, class In> using FirstFault = std::remove_pointer_t<decl
 template <class L, class In> consteval void assert_layer() {
   if constexpr (nn::option_fault_of<L>() != nn::Fault::none) static_assert(sizeof(check::FaultOfOptions<L>) > 0);
   static_assert(sizeof(typename check::layer<L>::template gets<In>) > 0);
-  if constexpr (nn::HasSpec<L> && nn::has_forward<L> && nn::has_backward<L>)
-    [[maybe_unused]] constexpr auto* bodies = &nn::compile_bodies<L, In, nn::detail::ProbeFrame>;  // compiled where it is named
+  if constexpr (nn::HasSpec<L> && nn::has_forward<L> && nn::has_backward<L>) {
+    constexpr auto* bodies = &nn::compile_bodies<L, In, nn::detail::ProbeFrame>;  // compiled where it is named
+    (void)bodies;
+  }
 }
 
 /// The same for a whole network: the first fault only.
