@@ -292,14 +292,19 @@ template <class Comm> void has_levels(Comm& world) {
 /// Ranks that disagree on the options do not start.
 template <class Comm> void refuses_other_options(Comm& world) {
   if (world.size() == 1) return;
-  std::string message;
-  try {
-    cases::Model model{sk::Seed{3}};
-    sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{},
-                        ModelAverage{world, {.state = world.rank() == 0}, Period<4>{}}};
-  } catch (const sk::CommError& e) { message = e.what(); }
-  RANK_CHECK(message.find("the models of ModelAverage") != std::string::npos);
-  for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
+  const auto refuse = [&](auto policy) {
+    std::string message;
+    try {
+      cases::Model model{sk::Seed{3}};
+      sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{}, policy};
+    } catch (const sk::CommError& e) { message = e.what(); }
+    RANK_CHECK(message.find("the models of ModelAverage") != std::string::npos);
+    for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
+  };
+  const bool first = world.rank() == 0;
+  refuse(ModelAverage{world, {.state = first}, Period<4>{}});
+  refuse(ModelAverage{world, {.delay = 1, .keep = first ? 0.5 : 0.25}, Period<4>{}});
+  refuse(ModelAverage{world, {}, Period<4>{}, sk::parallel::DiLoCo{sk::optim::Sgd{.lr = first ? 0.5f : 0.25f}}});
 }
 
 /// All of them learn what DataParallel learns.

@@ -304,3 +304,12 @@ TEST_CASE("what cannot end is named") {
   CHECK_THROWS_WITH(sk::simulate(0, {}, [](sk::SimComm&) {}), "simulate: there must be at least one rank; asked for 0");
   CHECK_THROWS_WITH(sk::simulate(1, {.slow = {0}}, [](sk::SimComm&) {}), Contains(".slow are factors"));
 }
+
+TEST_CASE("a signal that ends a simulated fit is thrown as it is") {
+  CHECK_THROWS_AS(sk::simulate(2, {},
+                               [](sk::SimComm& world) {
+                                 world.barrier();
+                                 throw sk::Interrupted(2, "fit: SIGINT");
+                               }),
+                  sk::Interrupted);
+}

@@ -5,12 +5,11 @@
 // policy.
 #pragma once
 #include <chrono>
-#include <exception>
-#include <thread>
 #include <utility>
 
 #include "../concepts.hpp"
 #include "../messages.hpp"
+#include "../thread/run_ranks.hpp"
 #include "world.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -91,7 +90,7 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
 
 /// Runs function(SimComm&) on n simulated ranks and says how long that took by their clocks. One rank runs at a time, in the
 /// order of the clocks: the result is the same in every run. Ranks that wait for each other in a circle are an error at once.
-/// Exceptions: as spawn.
+/// Exceptions: as spawn has them.
 template <class Function> SimReport simulate(int n, const SimOptions& options, Function&& function) {
   if (n < 1) throw ArgumentError("simulate: there must be at least one rank; asked for " + std::to_string(n));
   if (options.jitter < 0 || options.measured < 0 || !(options.poll > 0))
@@ -101,37 +100,14 @@ template <class Function> SimReport simulate(int n, const SimOptions& options, F
       throw ArgumentError("simulate: .slow are factors of the time to compute, more than 0; one is " + std::to_string(s));
   const auto failure = std::make_shared<comm::Failure>();
   const auto world = std::make_shared<comm::SimWorld>(n, options, failure);
-  const auto serve = [&](int rank) {
-    std::string message;
-    std::exception_ptr cause;
-    try {
-      world->begin(rank);
-      SimComm comm(world, world->whole(), rank);
-      function(comm);
-    } catch (const std::exception& e) {
-      message = "rank " + std::to_string(rank) + " failed: " + e.what();
-      cause = std::current_exception();
-    } catch (...) {
-      message = "rank " + std::to_string(rank) + " failed: an exception that is no std::exception";
-      cause = std::current_exception();
-    }
-    if (cause) failure->set(rank, message, cause);
-    world->end(rank);
-  };
-  std::vector<std::thread> threads;
-  try {
-    for (int r = 1; r < n; ++r) threads.emplace_back(serve, r);
-    serve(0);
-  } catch (const std::exception& e) {  // a thread that could not be started
-    failure->set(0, std::string("simulate: ") + e.what(), std::current_exception());
-    world->wake();
-  }
-  for (std::thread& t : threads) t.join();
-  if (!failure->happened()) return world->report();
-  if (!failure->cause()) throw CommError(failure->message());
-  try {
-    std::rethrow_exception(failure->cause());
-  } catch (...) { std::throw_with_nested(CommError(failure->message())); }
+  comm::run_ranks(
+      "simulate", n, *failure, [&](int rank) { return SimComm(world, world->whole(), rank); },
+      [&](SimComm& comm) {
+        world->begin(comm.rank());
+        function(comm);
+      },
+      [&](int rank) { world->end(rank); });
+  return world->report();
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -4,6 +4,7 @@
 // 2023; streaming by fragments: Douillard et al. 2025). McMahan et al., "Communication-Efficient Learning", AISTATS 2017; Stich,
 // "Local SGD Converges Fast", ICLR 2019.
 #pragma once
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -103,6 +104,12 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     for (const auto n : {static_cast<std::int64_t>(options_.weighted), static_cast<std::int64_t>(options_.state), options_.first,
                          options_.warm_up, static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
       f.add(static_cast<std::uint64_t>(n));
+    f.add(std::bit_cast<std::uint64_t>(options_.keep));
+    if constexpr (has_outer) {
+      NamedValues outer;
+      optim::describe(outer_, outer);
+      f.add(outer.hash());
+    }
     comm().assert_same("the models of ModelAverage (network, input shape, scalar, period, options)", f.value());
     this->broadcast_weights();
   }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks as threads of a program, whatever their communicator is: what spawn and simulate have in common.
+#pragma once
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../../core/error.hpp"
+#include "team.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::comm {
+
+/// Runs function(make(rank)) on n threads, of which the calling one is rank 0, and returns when all have. The first exception is
+/// `failure`; it is set before the rank's communicator ends. ended(rank) is called then, and after a rank that has returned.
+/// Throws a CommError "rank r failed: message" with the original nested in it, an Interrupted as it is. `call` names the caller.
+template <class Make, class Function, class Ended>
+void run_ranks(const char* call, int n, Failure& failure, Make&& make, Function&& function, Ended&& ended) {
+  const auto serve = [&](int rank) {
+    std::string message;
+    std::exception_ptr cause;
+    auto world = make(rank);
+    try {
+      function(world);
+    } catch (const std::exception& e) {
+      message = e.what();
+      cause = std::current_exception();
+    } catch (...) {
+      message = "an exception that is no std::exception";
+      cause = std::current_exception();
+    }
+    if (cause) failure.set(rank, "rank " + std::to_string(rank) + " failed: " + message, cause);
+    ended(rank);
+  };
+  std::vector<std::thread> threads;
+  try {
+    for (int r = 1; r < n; ++r) threads.push_back(std::thread(serve, r));
+    serve(0);
+  } catch (const std::exception& e) {  // a thread that could not be started
+    failure.set(0, std::string(call) + ": " + e.what(), std::current_exception());
+    ended(0);
+  }
+  for (std::thread& t : threads) t.join();
+  if (!failure.happened()) return;
+  if (!failure.cause()) throw CommError(failure.message());
+  try {
+    std::rethrow_exception(failure.cause());
+  } catch (const Interrupted&) { throw; } catch (...) {
+    std::throw_with_nested(CommError(failure.message()));
+  }
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD
