@@ -154,7 +154,7 @@ SKEIN_INLINE void SharedTransport::compare() {
   const Signature& own = o_->signature;
   if (own.kind == Collective::Broadcast) {
     if (rank_ == own.root || of(own.root) == own) return;
-    const std::pair<int, Signature> both[] = {{own.root, of(own.root)}, {rank_, own}};
+    const std::vector<std::pair<int, Signature>> both{{own.root, of(own.root)}, {rank_, own}};
     throw CommError(mismatch_text(call_, both));
   }
   // A broadcast waits for its root alone, and a root for nobody: two ranks that each were the root of one are found now. Nobody
