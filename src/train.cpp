@@ -6,6 +6,7 @@
 #include <skein/optim/lbfgs/line_search.ipp>
 #include <skein/optim/schedule.ipp>
 #include <skein/optim/state.ipp>
+#include <skein/train/agree_on_failure.ipp>
 #include <skein/train/agreement.ipp>
 #include <skein/train/callback.ipp>
 #include <skein/train/callbacks.ipp>

@@ -32,8 +32,8 @@ std::string sound() {
   for (const auto& [name, words] : manifest.facts()) lines.append(name).append("\t").append(words).append("\n");
   return lines;
 }
-st::FileFacts facts_of(std::string_view lines) {
-  st::FileFacts facts;
+st::FileMetadata facts_of(std::string_view lines) {
+  st::FileMetadata facts;
   while (!lines.empty()) {
     const std::string_view line = lines.substr(0, lines.find('\n'));
     lines.remove_prefix(std::min(lines.size(), line.size() + 1));
@@ -48,10 +48,10 @@ void run(fuzz::Input data) {
   static const std::vector<st::WrittenFile> known = shards();
   static const std::vector<st::GatheredSection> sections = st::sections_of(known, "fuzz");
   static const std::string lines = sound();
-  static const st::FileFacts right = facts_of(lines);
+  static const st::FileMetadata right = facts_of(lines);
   const bool edits = data[0] & 1;
   const fuzz::Bytes mended = fuzz::edited(fuzz::bytes_of(lines), data.subspan(1));
-  const st::FileFacts facts = facts_of(edits ? fuzz::words(mended) : fuzz::words(data.subspan(1)));
+  const st::FileMetadata facts = facts_of(edits ? fuzz::words(mended) : fuzz::words(data.subspan(1)));
   try {
     if (st::ranks_of_manifest(facts, "fuzz") < 1) std::abort();
     st::check_manifest(facts, known, sections, "fuzz");

@@ -24,7 +24,7 @@
 namespace support {
 
 /// One rank that asks which commits there are, and nothing else.
-class NoTraining final : public skein::train::SavedTraining {
+class NoTraining : public skein::train::SavedTraining {
  public:
   int rank() const override { return 0; }
   int ranks() const override { return 1; }

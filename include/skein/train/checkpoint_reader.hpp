@@ -40,7 +40,7 @@ class CheckpointReader {
   /// The build that wrote the file: version, instruction set, compiler.
   const std::string& written_by() const { return table_.written_by; }
   /// What else is said in the header of a file.
-  const FileFacts& facts() const { return table_.facts; }
+  const FileMetadata& facts() const { return table_.facts; }
   /// The hash that is in the header, and covers all of the file; of a folder, that of its manifest; 0 in format 1.
   std::uint64_t header_hash() const { return header_hash_; }
   /// Of all that the file holds: the same for copies of a file.

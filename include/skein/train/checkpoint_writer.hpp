@@ -84,7 +84,7 @@ class CheckpointWriter {
   static std::uint64_t write_values(AtomicFile& file, const Entry& entry, std::uint64_t offset);
 
   std::vector<std::unique_ptr<Entry>> entries_;
-  FileFacts facts_;
+  FileMetadata facts_;
   std::set<std::string> names_;
 };
 

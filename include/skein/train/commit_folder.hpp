@@ -39,7 +39,7 @@ class CommitFolder {
   WrittenFile write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const;
   /// One process, when all shards are written: writes the manifest, with these facts, and renames: now it is a commit. Then
   /// removes those of earlier steps, but for the last `keep` with this one.
-  void publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileFacts& facts, int keep) const;
+  void publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileMetadata& facts, int keep) const;
 
  private:
   void recover() const;

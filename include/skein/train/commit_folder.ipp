@@ -157,7 +157,7 @@ SKEIN_INLINE void CommitFolder::replace(std::int64_t step) const {
   detail::fail_folder(from, "cannot be renamed to its final name");
 }
 
-SKEIN_INLINE void CommitFolder::publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileFacts& facts,
+SKEIN_INLINE void CommitFolder::publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileMetadata& facts,
                                         int keep) const {
   const std::string from = partial(step);
   manifest_of(shards, facts, from).commit(from + "/" + manifest_name);  // the folder too, with the names of the shards

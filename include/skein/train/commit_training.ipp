@@ -84,21 +84,18 @@ inline std::vector<std::string> said_by_all(const CommitFolder& folder, SavedTra
   while_ranks_meet(training, [&] {
     noting(failure, [&] {
       try {
-        own = "+" + work();
+        own = work();
       } catch (...) {
         error = std::current_exception();
         throw;
       }
     });
   });
-  std::vector<std::string> texts = training.texts_of_all(error ? failure : own);
-  if (error) std::rethrow_exception(error);
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (!texts[r].starts_with('+'))
-      throw CommError(text("fit: rank {} cannot use the .checkpoint folder {}: {}", r, in_quotes(folder.path()), texts[r]));
-    texts[r].erase(0, 1);
-  }
-  return texts;
+  return agree_on_failure(
+      training, own, failure, [&] { std::rethrow_exception(error); },
+      [&](int rank, const std::string& reason) {
+        return text("fit: rank {} cannot use the .checkpoint folder {}: {}", rank, in_quotes(folder.path()), reason);
+      });
 }
 
 SKEIN_INLINE void lock_for_ranks(CommitFolder& folder, SavedTraining& training) {
@@ -118,10 +115,9 @@ SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folde
 inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void()>& read) {
   std::string failure;
   noting(failure, read);
-  const std::vector<std::string> texts = training.texts_of_all(failure);
-  if (!failure.empty()) throw FileError(path, -1, "cannot be loaded: " + failure);
-  for (std::size_t r = 0; r < texts.size(); ++r)
-    if (!texts[r].empty()) throw CommError(text("fit: rank {} could not load {}: {}", r, path, texts[r]));
+  (void)agree_on_failure(
+      training, {}, failure, [&] { throw FileError(path, -1, "cannot be loaded: " + failure); },
+      [&](int rank, const std::string& reason) { return text("fit: rank {} could not load {}: {}", rank, path, reason); });
 }
 
 SKEIN_INLINE TrainingPosition place_of_commit(const std::string& path, SavedTraining& training) {

@@ -62,7 +62,7 @@ class CommitWriter {
   std::int64_t step_ = 0, steps_since_ = 0;
   CheckpointWriter writer_;
   detail::SnapshotMemory memory_;
-  FileFacts facts_;
+  FileMetadata facts_;
   WrittenFile own_;
   std::vector<WrittenFile> shards_;
   std::string failure_;

@@ -17,22 +17,17 @@ namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::vector<WrittenFile> detail::shards_of_all(SavedTraining& training, const std::string& path,
                                                             const WrittenFile& own, const std::string& failure) {
-  std::string said = "!" + failure;
-  if (failure.empty()) {
-    const std::vector<std::byte> bytes = to_bytes(own);
-    said.assign(1, '+').append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  }
-  const std::vector<std::string> texts = training.texts_of_all(said);
-  if (!failure.empty()) throw FileError(path, -1, "the checkpoint could not be written: " + failure);
+  const std::vector<std::byte> bytes = to_bytes(own);
+  const std::vector<std::string> texts = agree_on_failure(
+      training, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, failure,
+      [&] { throw FileError(path, -1, "the checkpoint could not be written: " + failure); },
+      [&](int rank, const std::string& reason) {
+        const bool absent = reason.find(std::strerror(ENOENT)) != std::string::npos;
+        return text("the checkpoint {} could not be written: rank {}: {}{}", path, rank, reason,
+                    absent ? "; the folder has to be on a file system that all ranks share" : "");
+      });
   std::vector<WrittenFile> shards(texts.size());
-  for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (texts[r].starts_with('!'))
-      throw CommError(text("the checkpoint {} could not be written: rank {}: {}{}", path, r, texts[r].substr(1),
-                           texts[r].find(std::strerror(ENOENT)) == std::string::npos
-                               ? ""
-                               : "; the folder has to be on a file system that all ranks share"));
-    from_bytes(byte_span(std::string_view(texts[r]).substr(1)), shards[r], "what a rank says of its shard");
-  }
+  for (std::size_t r = 0; r < texts.size(); ++r) from_bytes(byte_span(texts[r]), shards[r], "what a rank says of its shard");
   return shards;
 }
 
@@ -73,7 +68,7 @@ SKEIN_INLINE void CommitWriter::begin(Stage stage) {
 /// Of this rank, in the stage that has begun: no collectives, no exceptions.
 SKEIN_INLINE void CommitWriter::work() {
   if (!failure_.empty()) return;
-  detail::noting(failure_, [&] {
+  noting(failure_, [&] {
     if (stage_ == Stage::shards) {
       own_ = folder_.write_shard(step_, training_.rank(), writer_);
       if (training_.ranks() > 1) return;

@@ -326,7 +326,7 @@ template <class Scalar> void FitLoop<Scalar>::reserve(Steps& steps, data::Loader
 
 template <class Scalar> void FitLoop<Scalar>::keep_callbacks() {
   callback_failure_.clear();
-  detail::noting(callback_failure_, [&] {
+  noting(callback_failure_, [&] {
     const std::vector<std::byte> bytes = to_bytes(*callbacks_);
     callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });

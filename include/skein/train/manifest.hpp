@@ -20,11 +20,11 @@ std::string shard_name(int rank);
 /// The sections of the shards, one a rank. Throws FileError where they are not whole.
 std::vector<GatheredSection> sections_of(const std::vector<WrittenFile>& shards, const std::string& path);
 /// The manifest of the shards, with more facts. Throws FileError where they do not make whole sections.
-CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards, const FileFacts& facts, const std::string& path);
+CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards, const FileMetadata& facts, const std::string& path);
 /// The number of shards that a manifest names. Throws FileError.
-int ranks_of_manifest(const FileFacts& manifest, const std::string& path);
+int ranks_of_manifest(const FileMetadata& manifest, const std::string& path);
 /// Throws FileError where a manifest is of other shards than these, which have these sections.
-void check_manifest(const FileFacts& manifest, const std::vector<WrittenFile>& shards,
+void check_manifest(const FileMetadata& manifest, const std::vector<WrittenFile>& shards,
                     const std::vector<GatheredSection>& sections, const std::string& path);
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -21,8 +21,8 @@ inline bool is_of_shards(std::string_view fact) {
   return fact == "ranks" || fact.starts_with("shard/") || fact.starts_with("section/");
 }
 /// What a manifest says of the shards.
-inline FileFacts describe_shards(const std::vector<WrittenFile>& shards, const std::vector<GatheredSection>& sections) {
-  FileFacts facts{{"ranks", std::to_string(shards.size())}};
+inline FileMetadata describe_shards(const std::vector<WrittenFile>& shards, const std::vector<GatheredSection>& sections) {
+  FileMetadata facts{{"ranks", std::to_string(shards.size())}};
   for (std::size_t r = 0; r < shards.size(); ++r)
     facts["shard/" + shard_name(static_cast<int>(r))] =
         text("{} bytes, header xxh64 {}", shards[r].bytes, hex(shards[r].header_hash));
@@ -42,7 +42,7 @@ SKEIN_INLINE std::vector<GatheredSection> sections_of(const std::vector<WrittenF
   return gather_sections(tables, path);
 }
 
-SKEIN_INLINE CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards, const FileFacts& facts,
+SKEIN_INLINE CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards, const FileMetadata& facts,
                                           const std::string& path) {
   CheckpointWriter manifest;
   for (const auto& [name, words] : detail::describe_shards(shards, sections_of(shards, path))) manifest.add_fact(name, words);
@@ -50,7 +50,7 @@ SKEIN_INLINE CheckpointWriter manifest_of(const std::vector<WrittenFile>& shards
   return manifest;
 }
 
-SKEIN_INLINE int ranks_of_manifest(const FileFacts& manifest, const std::string& path) {
+SKEIN_INLINE int ranks_of_manifest(const FileMetadata& manifest, const std::string& path) {
   const auto found = manifest.find("ranks");
   int ranks = 0;
   if (found != manifest.end()) (void)std::from_chars(found->second.data(), found->second.data() + found->second.size(), ranks);
@@ -59,9 +59,9 @@ SKEIN_INLINE int ranks_of_manifest(const FileFacts& manifest, const std::string&
   return ranks;
 }
 
-SKEIN_INLINE void check_manifest(const FileFacts& manifest, const std::vector<WrittenFile>& shards,
+SKEIN_INLINE void check_manifest(const FileMetadata& manifest, const std::vector<WrittenFile>& shards,
                                  const std::vector<GatheredSection>& sections, const std::string& path) {
-  const FileFacts expected = detail::describe_shards(shards, sections);
+  const FileMetadata expected = detail::describe_shards(shards, sections);
   std::size_t count = 0;
   for (const auto& [name, words] : manifest) {
     if (!detail::is_of_shards(name)) continue;

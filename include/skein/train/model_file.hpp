@@ -14,6 +14,7 @@
 
 #include "../parallel/concepts.hpp"
 #include "../plan/program.hpp"
+#include "agree_on_failure.hpp"
 #include "checkpoint.hpp"
 #include "history.hpp"
 #include "host_copy.hpp"
@@ -70,8 +71,6 @@ struct SavedPart {
 /// Adds the arrays and objects that this rank writes; the records on rank 0. Collective; `failure` is why it cannot.
 void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
                   std::string& failure);
-/// Calls work(), and keeps what it throws as a text.
-void noting(std::string& failure, const std::function<void()>& work);
 /// All ranks call it, each with its own work, which makes no collectives and does not throw; see while_busy.hpp.
 void while_ranks_meet(SavedTraining& training, const std::function<void()>& work);
 }  // namespace detail

@@ -95,14 +95,6 @@ inline plan::Range share_of_file(std::span<const plan::Entry> entries, long stor
   return plan::even_range(stored, n, r);
 }
 
-SKEIN_INLINE void noting(std::string& failure, const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception& e) { failure = *e.what() ? e.what() : "an error without a text"; } catch (...) {
-    failure = "an exception that is no std::exception";
-  }
-}
-
 SKEIN_INLINE void while_ranks_meet(SavedTraining& training, const std::function<void()>& work) {
   if (training.ranks() == 1) return work();
   while_busy(work, [&](bool busy) {
@@ -195,14 +187,13 @@ SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training
   std::string failure;
   detail::add_training(writer, training, records, {}, failure);
   detail::while_ranks_meet(training, [&] {
-    if (training.rank() == 0 && failure.empty()) detail::noting(failure, [&] { writer.commit(path); });
+    if (training.rank() == 0 && failure.empty()) noting(failure, [&] { writer.commit(path); });
   });
   training.saved();
-  double failed[1] = {failure.empty() ? 0.0 : 1.0};
-  training.reduce(failed);
-  if (failed[0] == 0) return;
-  if (!failure.empty()) throw FileError(path, -1, "could not be saved: " + failure);
-  throw CommError("save: rank 0 could not write '" + path + "': see its message");
+  const auto throw_own = [&] { throw FileError(path, -1, "could not be saved: " + failure); };
+  (void)agree_on_failure(training, {}, failure, throw_own, [&](int rank, const std::string& reason) {
+    return "save: rank " + std::to_string(rank) + " could not write '" + path + "': " + reason;
+  });
 }
 
 SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify) {

@@ -16,12 +16,12 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 /// Words of a file by name, in its `__metadata__`: what a manifest says of its shards.
-using FileFacts = std::map<std::string, std::string>;
+using FileMetadata = std::map<std::string, std::string>;
 
 /// What the header of a file says.
 struct FileTable {
   std::string written_by;
-  FileFacts facts;
+  FileMetadata facts;
   std::vector<SectionInfo> sections;  ///< in the order of the file
 
   /// As format 1 has it.

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of agree_on_failure.hpp.
+#pragma once
+#include <cstddef>
+#include <exception>
+
+#include "agree_on_failure.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train {
+
+SKEIN_INLINE void noting(std::string& failure, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& e) { failure = *e.what() ? e.what() : "an error without a text"; } catch (...) {
+    failure = "an exception that is no std::exception";
+  }
+}
+
+SKEIN_INLINE std::vector<std::string> agree_on_failure(
+    SavedTraining& training, const std::string& own, const std::string& failure, const std::function<void()>& throw_own,
+    const std::function<std::string(int rank, const std::string& reason)>& say_other) {
+  std::vector<std::string> texts = training.texts_of_all(failure.empty() ? "+" + own : "!" + failure);
+  if (!failure.empty()) throw_own();
+  for (std::size_t r = 0; r < texts.size(); ++r) {
+    if (!texts[r].starts_with('+')) throw CommError(say_other(static_cast<int>(r), texts[r].substr(1)));
+    texts[r].erase(0, 1);
+  }
+  return texts;
+}
+
+}  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/train/agree_on_failure.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <skein/comm/thread/spawn.hpp>
+
+#include "../support/commit_trials.hpp"
+#include "../support/thrown.hpp"
+#include <catch2/catch.hpp>
+
+namespace sk = skein;
+namespace st = skein::train;
+
+namespace {
+/// A rank of several, which tells the others a text, and nothing else.
+class TextsOnly final : public support::NoTraining {
+ public:
+  explicit TextsOnly(sk::ThreadComm& world) : world_(world) {}
+  int rank() const override { return world_.rank(); }
+  int ranks() const override { return world_.size(); }
+  std::vector<std::string> texts_of_all(const std::string& own) override { return world_.all_gather(own); }
+
+ private:
+  sk::ThreadComm& world_;
+};
+
+/// What each rank says where some fail: what it gets, or what it throws.
+std::vector<std::string> said_where(const std::vector<std::string>& failures) {
+  std::vector<std::string> said(failures.size());
+  sk::spawn(static_cast<int>(failures.size()), [&](sk::ThreadComm& world) {
+    TextsOnly training(world);
+    const std::string& own = failures[static_cast<std::size_t>(world.rank())];
+    std::string& heard = said[static_cast<std::size_t>(world.rank())];
+    try {
+      for (const std::string& text : st::agree_on_failure(
+               training, "!" + std::to_string(world.rank()), own, [&] { throw std::runtime_error("own: " + own); },
+               [](int rank, const std::string&reason) { return "rank " + std::to_string(rank) + ": " + reason; }))
+        heard += text;
+    } catch (const sk::CommError& e) { heard = e.what(); } catch (const std::runtime_error& e) {
+      heard = e.what();
+    }
+  });
+  return said;
+}
+}  // namespace
+
+TEST_CASE("what one rank fails at is thrown on all: its own error there, and its reason with its rank elsewhere", "[train]") {
+  using Said = std::vector<std::string>;
+  CHECK(said_where({""}) == Said{"!0"});
+  CHECK(said_where({"", "", ""}) == Said{"!0!1!2", "!0!1!2", "!0!1!2"});
+  CHECK(said_where({"full"}) == Said{"own: full"});
+  CHECK(said_where({"", "+ full", ""}) == Said{"rank 1: + full", "own: + full", "rank 1: + full"});
+  CHECK(said_where({"", "gone", "full", ""}) == Said{"rank 1: gone", "own: gone", "own: full", "rank 1: gone"});
+}
+
+TEST_CASE("whatever work throws is noted as a text that is not empty", "[train]") {
+  std::string failure;
+  st::noting(failure, [] {});
+  CHECK(failure.empty());
+  st::noting(failure, [] { throw std::runtime_error("full"); });
+  CHECK(failure == "full");
+  st::noting(failure, [] { throw std::runtime_error(""); });
+  CHECK(failure == "an error without a text");
+  st::noting(failure, [] { throw 3; });
+  CHECK(failure == "an exception that is no std::exception");
+}
