@@ -9,6 +9,7 @@
 #include <skein/data/csv.hpp>
 
 #include "../support/processes.hpp"
+#include "../support/sanitizers.hpp"
 #include "support.hpp"
 #include <catch2/catch.hpp>
 
@@ -41,7 +42,7 @@ template <class Work> std::pair<std::uint64_t, std::string> most_memory(const Wo
 }
 }  // namespace
 
-#if SKEIN_WITH_ZLIB && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if SKEIN_WITH_ZLIB && !SKEIN_TEST_ASAN && !SKEIN_TEST_TSAN
 TEST_CASE("whatever a small file becomes, memory stays within the limit and what CsvOptions says beside it") {
   Folder folder;
   const CsvOptions options{.limit = 48 * megabyte, .threads = 2};

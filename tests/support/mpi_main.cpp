@@ -15,7 +15,9 @@
 #include <string>
 #include <thread>
 
-#if defined(__SANITIZE_ADDRESS__)
+#include "sanitizers.hpp"
+
+#if SKEIN_TEST_ASAN
 #include <sanitizer/lsan_interface.h>
 /// Whole stacks of allocations: MPI and its plugins have no frame pointers, and lsan.supp goes by what is on the stack.
 extern "C" const char* __asan_default_options() { return "fast_unwind_on_malloc=0"; }

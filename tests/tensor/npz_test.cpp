@@ -11,6 +11,7 @@
 
 #include <catch2/catch.hpp>
 #include "../support/processes.hpp"
+#include "../support/sanitizers.hpp"
 #include "../support/temporary_folder.hpp"
 #include "support.hpp"
 
@@ -155,7 +156,7 @@ TEST_CASE("65,535 arrays are opened in less than a second, and two of one name a
   CHECK(text_of([&] { sk::load_npz(folder / "twice.npz"); }).find("has two arrays 'w'") != std::string::npos);
 }
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#if !SKEIN_TEST_ASAN && !SKEIN_TEST_TSAN
 TEST_CASE("memory that is not to be had is a fault of the file, as any other is") {
   const support::TemporaryFolder folder;
   sk::NpzWriter out(folder / "zeros.npz", sk::NpzMethod::deflated);

@@ -17,6 +17,7 @@
 
 #include "../support/failure_cases.hpp"
 #include "../support/said.hpp"
+#include "../support/sanitizers.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
@@ -254,7 +255,7 @@ TEST_CASE("ranks that evaluate other samples, in other batches or by other metri
   }));
 }
 
-#if !defined(__SANITIZE_THREAD__)  // a model that two threads train is a race: the library says so, and the sanitizer too
+#if !SKEIN_TEST_TSAN  // a model that two threads train is a race: the library says so, and the sanitizer too
 TEST_CASE("ranks that are threads and share one model are told so", "[train]") {
   const auto all = forty();
   Small model{sk::Seed{1}};
