@@ -157,6 +157,24 @@ TEST_CASE("A sample or a chunk that takes more than the limit is refused, and so
   CHECK_THAT(fault([&] { Hdf5Set(folder / "pipe"); }), Contains("pipe: is no plain file"));
 }
 
+TEST_CASE("An array whose values are in files that the file names is refused: it would read any file of the user") {
+  const support::TemporaryFolder folder;
+  const hsize_t extents[2] = {4, 2};
+  std::ofstream(folder / "secret") << std::string(64, 's');
+  for (const bool is_virtual : {false, true}) {
+    const std::string path = folder / (is_virtual ? "virtual.h5" : "external.h5");
+    const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(2, extents, nullptr), how = H5Pcreate(H5P_DATASET_CREATE);
+    if (is_virtual) H5Pset_virtual(how, space, "other.h5", "x", space);
+    else H5Pset_external(how, (folder / "secret").c_str(), 0, 32);
+    for (const char* name : {"x", "y"}) H5Dclose(H5Dcreate2(file, name, H5T_NATIVE_INT32, space, H5P_DEFAULT, how, H5P_DEFAULT));
+    H5Pclose(how);
+    H5Sclose(space);
+    H5Fclose(file);
+    CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("an array whose values are in other files, which it names"));
+  }
+}
+
 TEST_CASE("What to_hdf5 cannot write it says") {
   const support::TemporaryFolder folder;
   const std::string path = folder / "set.h5";

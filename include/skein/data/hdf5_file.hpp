@@ -162,6 +162,9 @@ class Hdf5Array {
     };
     check(extents_.data() + 1, extents_.size() - 1, "samples");
     const Hdf5Handle how(H5Dget_create_plist(id()), H5Pclose);
+    if (how.get() >= 0 && (H5Pget_layout(how.get()) == H5D_VIRTUAL || H5Pget_external_count(how.get()) > 0))
+      throw FileError(path_, -1,
+                      "has in '" + name_ + "' an array whose values are in other files, which it names: copy them into this one");
     std::vector<hsize_t> chunk(extents_.size());
     if (how.get() >= 0 && H5Pget_layout(how.get()) == H5D_CHUNKED &&
         H5Pget_chunk(how.get(), static_cast<int>(chunk.size()), chunk.data()) == static_cast<int>(chunk.size()))
