@@ -97,7 +97,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (accumulated_ == 0 && parts_.policy_state.before_step(step_ + 1))  // of an accumulation, its first batch
       model().weights().changed();
     nn::lap(loss(), StepPart::synchronization);
-    PolicySink<PolicyState> policy(parts_.policy_state);
+    PolicySink<Parts> policy(parts_);
     State step = begin(batch, options, policy);
     [[maybe_unused]] const long replays = parts_.device.replays();
     launch(step, options);
@@ -222,12 +222,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       StageList<ForwardBackward, ExchangeGradients, DeviceUpdate>>;
 
   /// The step that these options ask for. Counts it.
-  template <class View> State begin(const View& batch, const StepOptions& options, PolicySink<PolicyState>& policy) {
+  template <class View> State begin(const View& batch, const StepOptions& options, PolicySink<Parts>& policy) {
     if (accumulated_ == 0) expected_weight_ = Executor::expected_batch_weight(batch.global_count), samples_ = 0;
     samples_ += static_cast<long>(batch.count);
     const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
     const bool exchange = options.update && parts_.policy_state.synchronizes_gradients();
     if (options.update) ++step_;
+    if constexpr (Parts::overlaps_curvature) {
+      const auto& kfac = parts_.optimizer.optimizer().curvature();
+      parts_.curvature.begin_step(exchange && kfac.overlap && kfac.updates_factors(step_));
+    }
     return {.batch = &batch,
             .call = {.scale = 1 / expected_weight_,
                      .loss_scale = scale_.scaler().scale(),

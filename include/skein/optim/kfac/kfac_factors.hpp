@@ -14,6 +14,14 @@
 
 namespace skein::inline SKEIN_ABI::optim {
 
+/// Sums that ranks add up together: those of some layers, which have all ended backward where gradients from `parameter` on are
+/// final.
+struct KfacBucket {
+  plan::Range packed{};
+  long parameter = 0;
+  std::size_t first = 0, last = 0;  ///< layers [first, last)
+};
+
 /// Of the layers of `layout`, which must outlive it. All workers call the same in the same order, and so do all ranks.
 template <class Scalar> class KfacFactors {
  public:
@@ -23,7 +31,9 @@ template <class Scalar> class KfacFactors {
       const KfacFactor& f = layout.factor(i);
       for (long k = 0; k < f.count * f.n; ++k) values_[size(f.at + k * f.n + k % f.n)] = 1;
     }
-    if (layout.ranks().grid.ranks > 1) packed_.assign(size(packed_values()), Scalar(0));
+    if (layout.ranks().grid.ranks == 1) return;
+    packed_.assign(size(packed_values()), Scalar(0));
+    make_buckets();
   }
 
   /// The executor's workers collect for this.
@@ -45,21 +55,36 @@ template <class Scalar> class KfacFactors {
   void begin_pass(const Kfac& kfac, const Worker& w, std::int64_t step, long samples, bool accumulates) {
     const Run& run = runs_[size(w.index)];
     *run.collects = kfac.updates_factors(step);
+    if (w.index == 0) packed_early_ = false;
     if (!*run.collects) return;
     if (!accumulates) std::fill(run.sums->begin(), run.sums->end(), Scalar(0));
     if (w.index == 0) samples_ = static_cast<double>(samples) + (accumulates ? samples_ : 0);
   }
 
-  /// Every worker, after all have ended backward. The output gradients times `scale` are those of the mean loss.
-  template <class Ranks> void update(const Kfac& kfac, double scale, const Worker& w, const Ranks& ranks) {
-    each_own(
-        w, [&](const KfacFactor& f) { add_workers(f, static_cast<Scalar>(f.of_gradients || f.unit_wise ? scale * scale : 1)); });
+  /// Worker 0, in the order of buckets, when all workers have ended backward of this one's layers: its sums lie in packed(),
+  /// where the ranks' sums shall be before update().
+  void pack(std::size_t bucket) {
+    const KfacBucket& b = buckets_[bucket];
+    for (std::size_t i = 2 * b.first; i < 2 * b.last; ++i) add_workers(layout_->factor(i), 1);
+    pack_layers(b);
+    packed_early_ = true;
+  }
+  std::span<Scalar> packed() { return packed_; }
+  /// The last layers first.
+  std::span<const KfacBucket> buckets() const { return buckets_; }
+
+  /// Every worker, after all have ended backward. The output gradients times `scale` are those of the mean loss; `own_scale`:
+  /// each rank has its own.
+  template <class Ranks> void update(const Kfac& kfac, double scale, bool own_scale, const Worker& w, const Ranks& ranks) {
+    const auto squared = [&](const KfacFactor& f) { return f.of_gradients || f.unit_wise ? scale * scale : 1; };
+    if (!packed_early_)
+      each_own(w, [&](const KfacFactor& f) { add_workers(f, static_cast<Scalar>(own_scale ? squared(f) : 1)); });
     if (!packed_.empty()) {
-      w.barrier();
+      if (!packed_early_) w.barrier();
       if (w.index == 0) add_ranks(ranks);
       w.barrier();
     }
-    each_own(w, [&](const KfacFactor& f) { keep(kfac, f); });
+    each_own(w, [&](const KfacFactor& f) { keep(kfac, f, own_scale ? 1 : squared(f)); });
     w.barrier();
   }
 
@@ -85,19 +110,37 @@ template <class Scalar> class KfacFactors {
     for (std::size_t i = 0; i < owner_.size(); ++i)
       if (owner_[i] == w.index) visit(layout_->factor(i));
   }
+  /// Layers from the back, whole ones, at least 128 KiB together.
+  void make_buckets() {
+    constexpr long least = 128 * 1024 / static_cast<long>(sizeof(Scalar));
+    long end = packed_values(), begin = end - 1;
+    for (std::size_t last = layout_->layers(), k = last; k-- > 0;) {
+      begin -= layout_->sizes()[k].triangles();
+      if (k > 0 && end - begin < least) continue;
+      buckets_.push_back({{begin, end}, layout_->place(k).parameter, k, last});
+      end = begin, last = k;
+    }
+  }
+  void pack_layers(const KfacBucket& b) {
+    Scalar* at = packed_.data() + b.packed.begin;
+    each_row(b, [&](Scalar* row, long n) { at = std::copy_n(row, n, at); });
+    if (b.last == layout_->layers()) *at = static_cast<Scalar>(samples_);
+  }
   /// The sums of this rank become those of all ranks, and so does the number of samples.
   template <class Ranks> void add_ranks(const Ranks& ranks) {
-    Scalar* at = packed_.data();
-    each_row([&](Scalar* row, long n) { at = std::copy_n(row, n, at); });
-    *at = static_cast<Scalar>(samples_);
-    ranks.sum(std::span(packed_));
-    at = packed_.data();
-    each_row([&](Scalar* row, long n) { std::copy_n(at, n, row), at += n; });
-    samples_ = static_cast<double>(*at);
+    if (!packed_early_) {
+      for (const KfacBucket& b : buckets_) pack_layers(b);
+      ranks.sum(std::span(packed_));
+    }
+    for (const KfacBucket& b : buckets_) {
+      const Scalar* at = packed_.data() + b.packed.begin;
+      each_row(b, [&](Scalar* row, long n) { std::copy_n(at, n, row), at += n; });
+    }
+    samples_ = static_cast<double>(packed_.back());
   }
   /// visit(row, values) of the lower triangles of this rank's sums.
-  template <class Visit> void each_row(const Visit& visit) {
-    for (std::size_t i = 0; i < layout_->factor_count(); ++i) {
+  template <class Visit> void each_row(const KfacBucket& b, const Visit& visit) {
+    for (std::size_t i = 2 * b.first; i < 2 * b.last; ++i) {
       const KfacFactor& f = layout_->factor(i);
       for (long row = 0; row < f.count * f.n; ++row) visit(runs_[0].sums->data() + f.at + row * f.n, row % f.n + 1);
     }
@@ -114,9 +157,9 @@ template <class Scalar> class KfacFactors {
     for (long i = 0; i < f.count * f.n; ++i)
       for (long j = 0; j <= i % f.n; ++j) to[i * f.n + j] *= scale;
   }
-  void keep(const Kfac& kfac, const KfacFactor& f) {
+  void keep(const Kfac& kfac, const KfacFactor& f, double scale) {
     const Scalar kept = static_cast<Scalar>(kfac.factor_decay);
-    const Scalar fresh = static_cast<Scalar>((1 - kfac.factor_decay) / std::max(1.0, samples_));
+    const Scalar fresh = static_cast<Scalar>(scale * (1 - kfac.factor_decay) / std::max(1.0, samples_));
     const Scalar* sum = runs_[0].sums->data() + f.at;
     Scalar* to = values_.data() + f.at;
     for (long k = 0; k < f.count; ++k, to += f.n * f.n, sum += f.n * f.n)
@@ -129,6 +172,8 @@ template <class Scalar> class KfacFactors {
   std::vector<Run> runs_;
   std::vector<int> owner_;      ///< workers of this rank
   std::vector<Scalar> packed_;  ///< lower triangles and the number of samples, on their way between ranks
+  std::vector<KfacBucket> buckets_;
+  bool packed_early_ = false;  ///< in this step: during backward
   double samples_ = 0;
 };
 

@@ -27,6 +27,9 @@ struct Kfac {
   /// a channel, the running mean of the second moments of each sample's own gradient, with the damping on its diagonal. Osawa et
   /// al., "Scalable and practical natural gradient for large-scale deep learning", arXiv:2002.06015. kfac-pytorch has none.
   bool unit_wise = false;
+  /// Ranks that exchange gradients add up what they have collected during backward, bucket by bucket; false: in one message after
+  /// it.
+  bool overlap = true;
 
   static constexpr Needs needs = Needs::curvature;
   template <class Scalar> using State = KfacState<Scalar>;
@@ -42,7 +45,7 @@ struct Kfac {
   void describe(NamedValues& to) const {
     to.of("Kfac").add(".damping", damping).add(".factor_every", factor_every).add(".inverse_every", inverse_every);
     to.add(".factor_decay", factor_decay).add(".kl_clip", kl_clip).add(".inverse", static_cast<int>(inverse));
-    to.add(".pi_correction", pi_correction).add(".unit_wise", unit_wise);
+    to.add(".pi_correction", pi_correction).add(".unit_wise", unit_wise).add(".overlap", overlap);
   }
   /// Whether the step of this number, from 1, updates the factors, and their inverses.
   bool updates_factors(std::int64_t step) const { return (step - 1) % factor_every == 0; }

@@ -34,6 +34,7 @@ template <class Scalar> struct KfacCall {
   std::int64_t step = 1;       ///< 1 in the first
   double lr = 0;               ///< of this step
   double scale = 1;            ///< what the layers' output gradients are multiplied by, to be those of the mean loss
+  bool own_scale = false;      ///< each rank has its own
   Scalar* gradient = nullptr;  ///< the whole one, in the layout of the parameters: to be written
   std::span<const ParameterGroupRange> ranges{};
 };
@@ -55,6 +56,7 @@ template <class Scalar> class KfacState {
                 "liblapack-dev, and configure again)");
 
  public:
+  using value_type = Scalar;
   using Call = KfacCall<Scalar>;
   using Saved = KfacSaved<Scalar>;
 
@@ -93,7 +95,7 @@ template <class Scalar> class KfacState {
   /// counts, whole) and gather_receivers(...), in this rank's column and row of the grid.
   template <class Ranks = NoOtherRanks>
   void precondition(const Kfac& kfac, const Call& call, const Worker& w, const Ranks& ranks = {}) {
-    if (kfac.updates_factors(call.step)) factors_.update(kfac, call.scale, w, ranks);
+    if (kfac.updates_factors(call.step)) factors_.update(kfac, call.scale, call.own_scale, w, ranks);
     if (kfac.updates_inverses(call.step)) update_inverses(kfac, w, ranks);
     each_layer(direction_owner_, w, call, [&](std::size_t k) { direction(kfac, k, call.gradient, work(w)); });
     share_directions(w, ranks);
@@ -107,6 +109,11 @@ template <class Scalar> class KfacState {
     each_layer(layer_owner_, w, call, [&](std::size_t k) { write(k, static_cast<Scalar>(scale), call.gradient); });
     w.barrier();
   }
+
+  /// What of an update's sums travels in which piece, and where: see KfacFactors.
+  std::span<const KfacBucket> factor_buckets() const { return factors_.buckets(); }
+  std::span<Scalar> packed_sums() { return factors_.packed(); }
+  void pack(std::size_t bucket) { factors_.pack(bucket); }
 
   /// Values that a rank gives where factors are updated.
   long packed_values() const { return factors_.packed_values(); }

@@ -6,10 +6,15 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// The policy as the executor sees it.
-template <class PolicyState> struct PolicySink final : nn::GradientSink {
-  explicit PolicySink(PolicyState& s) : state(s) {}
-  void gradient_ready(long begin, long end) override { state.gradient_ready(begin, end); }
+/// The policy as the executor sees it; with it go the factors of a curvature that overlaps.
+template <class Parts> struct PolicySink final : nn::GradientSink {
+  using PolicyState = typename Parts::PolicyState;
+  explicit PolicySink(Parts& p) : parts(p), state(p.policy_state) {}
+  void gradient_ready(long begin, long end) override {
+    if constexpr (Parts::overlaps_curvature)
+      parts.curvature.gradient_ready(begin, end, [this](long from, long to) { state.gradient_ready(from, to); });
+    else state.gradient_ready(begin, end);
+  }
   void reduce_statistics([[maybe_unused]] double* values, [[maybe_unused]] long n) override {
     if constexpr (parallel::ReducesStatistics<PolicyState>) state.reduce_statistics(values, n);
   }
@@ -21,6 +26,7 @@ template <class PolicyState> struct PolicySink final : nn::GradientSink {
     if constexpr (parallel::ReducesStatistics<PolicyState>) s.statistics = this;
     return s;
   }
+  Parts& parts;
   PolicyState& state;
 };
 

@@ -13,6 +13,7 @@
 #include "../../parallel/concepts.hpp"
 #include "../../plan/curvature_shares.hpp"
 #include "../step_device.hpp"
+#include "overlapped_curvature.hpp"
 #include "update_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -30,15 +31,22 @@ struct NoCurvature {
   template <class Executor> void attach(Executor&) {}
 };
 namespace detail {
-template <class Optimizer, class Model> struct CurvatureOf {
+template <class Optimizer, class Model, class PolicyState> struct CurvatureOf {
+  static constexpr bool overlaps = false;
   using State = NoCurvature;
   using Run = nn::Run<typename Model::Scalar, typename Model::device, typename Model::Activation>;
 };
-template <class Optimizer, class Model>
+template <class State, class PolicyState> struct Overlapped { using type = State; };
+template <class State, OverlapsCurvature PolicyState> struct Overlapped<State, PolicyState> {
+  using type = OverlappedCurvature<State, PolicyState>;
+};
+template <class Optimizer, class Model, class PolicyState>
 requires optim::needs_curvature<Optimizer>
-struct CurvatureOf<Optimizer, Model> {
-  using State = typename std::remove_cvref_t<decltype(std::declval<const Optimizer&>().curvature())>::template State<
+struct CurvatureOf<Optimizer, Model, PolicyState> {
+  static constexpr bool overlaps = OverlapsCurvature<PolicyState>;
+  using Alone = typename std::remove_cvref_t<decltype(std::declval<const Optimizer&>().curvature())>::template State<
       typename Model::Scalar>;
+  using State = typename Overlapped<Alone, PolicyState>::type;
   using Run = nn::KroneckerRun<typename Model::Scalar, typename Model::device, typename Model::Activation>;
 };
 }  // namespace detail
@@ -51,8 +59,10 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   using PolicyState = PolicyState_;
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
-  using Curvature = typename detail::CurvatureOf<Optimizer, Model>::State;
-  using Executor = skein::Executor<Model, Loss, typename detail::CurvatureOf<Optimizer, Model>::Run>;
+  using CurvatureOf = detail::CurvatureOf<Optimizer, Model, PolicyState>;
+  using Curvature = typename CurvatureOf::State;
+  static constexpr bool overlaps_curvature = CurvatureOf::overlaps;
+  using Executor = skein::Executor<Model, Loss, typename CurvatureOf::Run>;
   using Bound = optim::BoundOptimizer<Optimizer, Scalar, Device>;
   static constexpr long stored = Model::sizes.stored;
   /// Does the policy read the optimizer's state, of frozen parameters too?
@@ -97,6 +107,8 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   }
   Curvature collected() const {
     if constexpr (!optim::needs_curvature<Optimizer>) return {};
+    else if constexpr (overlaps_curvature)
+      return Curvature(policy_state.comm(), Model::program.ops(), optimizer.optimizer().curvature(), place_in_grid());
     else return Curvature(Model::program.ops(), optimizer.optimizer().curvature(), place_in_grid());
   }
   plan::RankInGrid place_in_grid() const {

@@ -103,6 +103,7 @@ template <class Parts> class GradientAsItStands {
     const typename Parts::Curvature::Call call{.step = s.number,
                                                .lr = s.lr,
                                                .scale = weight > 0 ? s.expected_weight / weight : 0,
+                                               .own_scale = PolicyState::local_sums,
                                                .gradient = memory_.whole_gradient,
                                                .ranges = optimizer_.ranges()};
     w_.parts.curvature.precondition(transform, call, w_.worker, RanksOfCurvature<PolicyState>{w_.parts.policy_state});

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Factors that leave during backward: the bits of one message after it, in one order on all ranks, as many bytes as are planned;
+// the trace shows them leaving before backward ends.
+#include <skein/train/step/overlapped_curvature.hpp>
+
+#include <algorithm>
+#include <vector>
+
+#include <catch2/catch.hpp>
+#include <skein/comm/counted.hpp>
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
+#include <skein/nn/flatten.hpp>
+#include <skein/nn/layer_norm.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/recurrent.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/kfac/kfac.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/gradient_workers.hpp>
+#include <skein/parallel/data/sharded.hpp>
+#include <skein/parallel/data/sync_batch_norm.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../../support/rank_check.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+namespace optim = skein::optim;
+namespace sp = skein::parallel;
+
+namespace {
+using Values = std::vector<double>;
+/// Factors of several buckets, of layers with one block, two, and unit-wise ones. Normalization couples the batch, or does not.
+template <class Normalization> using Net =
+    nn::Sequential<nn::Gru<12>, nn::LayerNorm<>, nn::Flatten, nn::Linear<200>, Normalization, nn::Tanh, nn::Linear<150>, nn::Tanh,
+                   nn::Linear<200>, nn::Tanh, nn::Linear<3>>;
+template <class Normalization> using ModelOf = sk::Model<Net<Normalization>, sk::Shape<4, 6>, sk::Cpu, double>;
+using Model = ModelOf<nn::BatchNorm<>>;
+
+const auto& samples() {
+  static const auto data = [] {
+    Values x(24 * 50);
+    std::vector<std::int32_t> labels(50);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(sk::random_uniform(3, 0, i)) - 0.5;
+    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 3);
+    return sk::data::from_tensors(x, sk::Extents{2, {4, 6}}, labels);
+  }();
+  return data;
+}
+/// Class weights: what ranks multiply their output gradients by is known after the exchange.
+nn::CrossEntropy weighted() { return {.class_weights = {0.3f, 1.1f, 2.7f}}; }
+optim::Kfac kfac(bool overlap, int factor_every = 2) {
+  return {.factor_every = factor_every,
+          .inverse_every = 3,
+          .inverse = optim::KfacInverse::cholesky,
+          .unit_wise = true,
+          .overlap = overlap};
+}
+/// look(trainer) sees the trainer after three epochs.
+template <class Model, class Comm, class Look, class... Options>
+Values trained(Comm& world, const optim::Kfac& how, const sk::ExecutorOptions& run, const Look& look, Options... options) {
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, weighted(), optim::chain(how, optim::Sgd{.lr = 0.1f, .momentum = 0.9}),
+                      sp::DataParallel{world, options...}};
+  trainer.fit(samples(), {.epochs = 3,
+                          .batch = 16,
+                          .seed = sk::Seed{5},
+                          .progress = false,
+                          .threads = run.threads,
+                          .compute = {.execution = run.execution}});
+  look(trainer);
+  return {std::as_const(model).parameters().begin(), std::as_const(model).parameters().end()};
+}
+const auto nothing = [](auto&) {};
+}  // namespace
+
+TEST_CASE("Factors that leave during backward give the bits of one message after it", "[train]") {
+  const int ranks = GENERATE(2, 3);
+  sk::spawn(ranks, [](sk::ThreadComm& world) {
+    const auto check = [&](auto... options) {
+      for (const int threads : {1, 1 + world.rank() % 2, 2}) {
+        const sk::ExecutorOptions run{.threads = threads};
+        const Values one = trained<Model>(world, kfac(false), run, nothing, options...);
+        RANK_CHECK(trained<Model>(world, kfac(true), run, nothing, options...) == one);
+      }
+    };
+    check(sp::SyncBatchNorm{});
+    check(sp::SyncBatchNorm{}, sp::GradientWorkers<sp::OneRank>{});
+    check(sp::SyncBatchNorm{}, sp::Sharded<2>{});
+  });
+}
+
+TEST_CASE("Ranks that hear of their layers one by one and all at once begin their collectives in one order", "[train]") {
+  using Apart = ModelOf<nn::LayerNorm<>>;
+  sk::spawn(3, [](sk::ThreadComm& world) {
+    const sk::ExecutorOptions run{.execution = world.rank() == 1 ? sk::Execution::depth_first : sk::Execution::layer_wise,
+                                  .threads = 1};
+    const Values one = trained<Apart>(world, kfac(false), run, nothing);
+    RANK_CHECK(trained<Apart>(world, kfac(true), run, nothing) == one);
+  });
+}
+
+TEST_CASE("Buckets of factors leave before backward ends, and are as many bytes as are planned", "[train]") {
+  sk::spawn(2, [](sk::ThreadComm& world) {
+    long payload[2] = {}, every[2] = {1, 1000}, updates = 0, planned = 0;
+    for (const bool often : {true, false}) {
+      sk::Counted<sk::ThreadComm> counted(world);
+      trained<Model>(
+          counted, kfac(true, static_cast<int>(every[often ? 0 : 1])), {.threads = 1},
+          [&](auto& trainer) {
+            const auto& curvature = trainer.train_step().curvature();
+            const auto trace = curvature.trace();
+            if (often) updates = static_cast<long>(trainer.train_step().steps()) - 1;  // the other has one
+            planned = curvature.packed_values();
+            long values = 0;
+            for (const auto& bucket : trace) {
+              values += bucket.range.end - bucket.range.begin;
+              RANK_CHECK(bucket.started >= 0 && bucket.done >= bucket.started);
+            }
+            RANK_CHECK(trace.size() > 2 && values == planned && trace[0].range.end == planned);
+            RANK_CHECK(trace[1].started < trainer.train_step().policy_state().backward_done() || !often);
+            RANK_CHECK(curvature.exposed_seconds() >= 0);
+          },
+          sp::SyncBatchNorm{});
+      payload[often ? 0 : 1] = counted.counts().payload;
+    }
+    RANK_CHECK(updates > 5 && payload[0] - payload[1] == updates * planned * static_cast<long>(sizeof(double)));
+  });
+}
