@@ -228,17 +228,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
     const bool exchange = options.update && parts_.policy_state.synchronizes_gradients();
     if (options.update) ++step_;
-    if constexpr (Parts::overlaps_curvature) {
-      const auto& kfac = parts_.optimizer.optimizer().curvature();
-      parts_.curvature.begin_step(exchange && kfac.overlap && kfac.updates_factors(step_));
-    }
     return {.batch = &batch,
             .call = {.scale = 1 / expected_weight_,
                      .loss_scale = scale_.scaler().scale(),
                      .accumulate = options.accumulate,
                      .key = options.key,
                      .global_count = static_cast<long>(batch.global_count)},
-            .sinks = policy.sinks(exchange),
+            .sinks = policy.sinks(exchange, step_),
             .update = options.update,
             .exchange = exchange,
             .look = Model::scales_loss && scale_.scaler().active(),

@@ -18,8 +18,9 @@ template <class Parts> struct PolicySink final : nn::GradientSink {
   void reduce_statistics([[maybe_unused]] double* values, [[maybe_unused]] long n) override {
     if constexpr (parallel::ReducesStatistics<PolicyState>) state.reduce_statistics(values, n);
   }
-  /// What it wants to hear of a step.
-  nn::ExecutorSinks sinks(bool exchange) {
+  /// What it wants to hear of the step of that number.
+  nn::ExecutorSinks sinks(bool exchange, [[maybe_unused]] std::int64_t step) {
+    if constexpr (Parts::overlaps_curvature) parts.curvature.begin_step(parts.optimizer.optimizer().curvature(), exchange, step);
     nn::ExecutorSinks s;
     if (exchange && PolicyState::virtual_shards == 0)
       s.gradients = this;  // else nothing is exchanged before the shards are summed

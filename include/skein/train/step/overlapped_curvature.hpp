@@ -3,6 +3,7 @@
 // with them, in buckets of whole layers from the back, each as soon as all workers have left its layers in backward.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <span>
 #include <utility>
 #include <vector>
@@ -29,9 +30,9 @@ template <class State, class PolicyState> class OverlappedCurvature : public Sta
   template <class... Arguments> explicit OverlappedCurvature(Comm& comm, Arguments&&... arguments)
       : State(std::forward<Arguments>(arguments)...), scheduler_(ranges(), packed_size(), comm, replica(), ranges()) {}
 
-  /// Before a step: does what it collects leave during backward.
-  void begin_step(bool leaves) {
-    leaves_ = leaves && packed_size() > 0;
+  /// Before a step, from 1, which exchanges gradients or does not: does what it collects leave during backward.
+  template <class Kfac> void begin_step(const Kfac& kfac, bool exchanges, std::int64_t step) {
+    leaves_ = exchanges && kfac.overlap && kfac.updates_factors(step) && packed_size() > 0;
     next_ = 0;
   }
   /// Gradients [begin, end) are final. They are told to gradients(begin, end) up to where a bucket of factors is complete, then
