@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <skein/data/from_tensors.hpp>
 #include <skein/mpi.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
@@ -22,6 +21,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
@@ -43,17 +43,14 @@ struct Breaks {
   }
 };
 std::vector<float> fit(sk::MpiComm& world, const std::string& folder, bool async, Breaks breaks = {}) {
-  std::vector<float> x(112 * 5);
-  std::vector<std::int32_t> labels(112);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[5 * i] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
+  const support::Points points(112, {1, {5}});
   sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f},
                       sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}};
   sk::FitOptions o{.epochs = 2, .batch = 14, .progress = false, .threads = 1};
   o.callbacks = {breaks};
   o.checkpoint = {.folder = folder, .every = 3, .keep = 2, .async = async};
-  trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {5}}, labels), o);
+  trainer.fit(points.set(), o);
   return {model.parameters().begin(), model.parameters().end()};
 }
 }  // namespace

@@ -7,7 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include <skein/data/from_tensors.hpp>
 #include <skein/mpi.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/linear.hpp>
@@ -18,6 +17,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -33,10 +33,7 @@ struct Result {
 };
 /// `raises`: the step after which the last rank gets SIGUSR1; 0: none does.
 Result fit(sk::MpiComm& world, const std::string& folder, std::int64_t raises) {
-  std::vector<float> x(280 * 5);
-  std::vector<std::int32_t> labels(280);
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[5 * i] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
+  const support::Points points(280, {1, {5}});
   sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, sk::parallel::DataParallel{world}};
   sk::FitOptions o{.epochs = 3, .batch = 14, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
@@ -51,7 +48,7 @@ Result fit(sk::MpiComm& world, const std::string& folder, std::int64_t raises) {
   o.callbacks.add(Raise{world.rank() == world.size() - 1 ? raises : raises > 0 ? 1000 : 0});
   Result r;
   try {
-    trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {5}}, labels), o);
+    trainer.fit(points.set(), o);
   } catch (const sk::Interrupted& e) { r.interrupted = e.what(); }
   r.steps = trainer.train_step().steps();
   r.weights.assign(model.parameters().begin(), model.parameters().end());

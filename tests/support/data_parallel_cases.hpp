@@ -15,6 +15,7 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "points.hpp"
 #include "naive_layers.hpp"
 #include "rank_check.hpp"
 
@@ -28,13 +29,10 @@ using Net = nn::Sequential<naive::Linear<7>, naive::Tanh, naive::Linear<9>, naiv
 using Model = sk::Model<Net, sk::Shape<4>, sk::Cpu, double>;
 
 /// 103 samples: no batch size or number of ranks divides it.
-struct Points {
-  std::vector<float> x = std::vector<float>(103 * 4), y = std::vector<float>(103 * 3);
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(103);
-  Points() {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
+struct Points : support::Points {
+  std::vector<float> y = std::vector<float>(103 * 3);
+  Points() : support::Points(103, {1, {4}}) {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::sin(3 * x[i % 100] + x[(i * 7) % 200]);
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[4 * i] + x[4 * i + 1] > 0 ? 1 : x[4 * i + 2] > 0 ? 2 : 0;
   }
 };
 
@@ -161,7 +159,7 @@ template <class Comm> void refuses_other_models(Comm& world) {
 /// Running statistics are each rank's own while it trains, and one for all when they are read: for evaluation, at the end.
 template <class Comm> void keeps_buffers_together(Comm& world) {
   Points points;
-  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.labels);
+  auto data = points.set();
   sk::Model<nn::Sequential<naive::Linear<7>, nn::BatchNorm<>, naive::Tanh, naive::Linear<3>>, sk::Shape<4>, sk::Cpu, double>
       model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, DataParallel{world}};

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include <skein/comm/self/self_comm.hpp>
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
@@ -21,6 +20,7 @@
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "points.hpp"
 #include "rank_check.hpp"
 #include "temporary_folder.hpp"
 
@@ -48,13 +48,8 @@ inline const Optimizer optimizer{.lr = 0.05f, .momentum = 0.9f, .weight_decay = 
 using First = nn::Sequential<nn::Linear<24>, nn::Relu>;
 using Second = nn::Sequential<nn::Linear<3>>;
 
-struct Points {
-  std::vector<float> x = std::vector<float>(120 * 12);
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(120);
-  Points() {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[12 * i] + x[12 * i + 1] > 0 ? 1 : x[12 * i + 2] > 0 ? 2 : 0;
-  }
+struct Points : support::Points {
+  Points() : support::Points(120, {1, {12}}) {}
   sk::data::Batch<float> batch(long first, long count) const {
     sk::data::Batch<float> b;
     b.x = x.data() + first * 12;
@@ -347,7 +342,7 @@ template <class Comm> void ties(Comm& world) {
 template <class Comm> void trains(Comm& world) {
   using Two = sk::parallel::Pipeline<First, Second>;
   const Points points;
-  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {12}}, points.labels);
+  auto data = points.set();
   const Optimizer sgd{.lr = 0.5f, .momentum = 0.5f};
   sk::FitOptions options{.epochs = 4,
                          .batch = 11,

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "points.hpp"
 #include "rank_check.hpp"
 
 namespace shard_cases {
@@ -24,14 +24,8 @@ namespace nn = skein::nn;
 using sk::parallel::DataParallel;
 
 /// 61 images of 6 x 6: no batch and no number of ranks divides them.
-struct Images {
-  static constexpr std::size_t count = 61;
-  std::vector<float> x = std::vector<float>(count * 36);
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(count);
-  Images() {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < count; ++i) labels[i] = x[36 * i] + x[36 * i + 1] > 0 ? 1 : x[36 * i + 2] > 0 ? 2 : 0;
-  }
+struct Images : support::Points {
+  Images() : support::Points(61, {3, {6, 6, 1}}) {}
 };
 
 template <class Scalar> struct Result {
@@ -44,7 +38,7 @@ template <class Scalar> struct Result {
 template <class Network, class Scalar = float, class Policy, class Optimizer = sk::optim::Sgd>
 Result<Scalar> train(const Policy& policy, sk::FitOptions options, Optimizer optimizer = {.lr = 0.1f, .momentum = 0.9}) {
   const Images images;
-  const auto data = sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels);
+  const auto data = images.set();
   sk::Model<Network, sk::Shape<6, 6, 1>, sk::Cpu, Scalar> model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, optimizer, policy};
   options.record_steps = true;

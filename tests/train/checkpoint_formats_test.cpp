@@ -12,7 +12,6 @@
 #include <vector>
 
 #include <skein/comm/thread/spawn.hpp>
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/conv2d.hpp>
@@ -28,6 +27,7 @@
 #include <skein/train/callbacks.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -41,16 +41,8 @@ using LeNet = sk::Model<
     sk::Shape<6, 6, 1>>;
 
 /// 61 samples of so many numbers.
-struct Samples {
-  std::vector<float> x;
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(61);
-  sk::Extents extents;
-  explicit Samples(const sk::Extents& e) : x(61 * static_cast<std::size_t>(e.count())), extents(e) {
-    const std::size_t each = x.size() / 61;
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < 61; ++i) labels[i] = x[each * i] + x[each * i + 1] > 0 ? 1 : x[each * i + 2] > 0 ? 2 : 0;
-  }
-  auto set() const { return sk::data::from_tensors(x, extents, labels); }
+struct Samples : support::Points {
+  explicit Samples(const sk::Extents& e) : support::Points(61, e) {}
 };
 struct SaveAt {
   std::int64_t step;

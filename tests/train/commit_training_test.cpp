@@ -11,7 +11,6 @@
 #include <vector>
 
 #include <skein/comm/thread/spawn.hpp>
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/tanh.hpp>
@@ -27,6 +26,7 @@
 #include <skein/train/trainer.hpp>
 #include <skein/train/while_busy.hpp>
 
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -41,14 +41,8 @@ using Pipeline =
 using Model = sk::Model<Pipeline::network, Input>;
 const sk::optim::Adam adam{.lr = 0.02f};
 
-struct Points {
-  std::vector<float> x = std::vector<float>(48 * 20);
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(48);
-  Points() {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < 48; ++i) labels[i] = x[20 * i] > 0 ? 1 : x[20 * i + 1] > 0 ? 2 : 0;
-  }
-  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {20}}, labels); }
+struct Points : support::Points {
+  Points() : support::Points(48, {1, {20}}) {}
 };
 /// Keeps the weights of the first epoch, and is killed in the fourth where the folder says so.
 struct Killed {};

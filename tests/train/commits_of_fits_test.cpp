@@ -10,9 +10,7 @@
 
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
-#include <skein/core/random.hpp>
 #include <skein/core/text.hpp>
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/tanh.hpp>
@@ -27,6 +25,7 @@
 #include <skein/train/trainer.hpp>
 #include <skein/train/weights_copy.hpp>
 
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -37,14 +36,8 @@ using Model = sk::Model<nn::Sequential<nn::Linear<7>, nn::Tanh, nn::Linear<3>>, 
 using Pipeline = sk::parallel::Pipeline<nn::Sequential<nn::Linear<7>, nn::Tanh>, nn::Sequential<nn::Linear<3>>>;
 using Steps = std::vector<std::int64_t>;
 
-struct Points {
-  std::vector<float> x;
-  std::vector<std::int32_t> labels;
-  explicit Points(std::size_t n) : x(5 * n), labels(n) {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < n; ++i) labels[i] = x[5 * i] > 0 ? 1 : 0;
-  }
-  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {5}}, labels); }
+struct Points : support::Points {
+  explicit Points(std::size_t n) : support::Points(n, {1, {5}}) {}
 };
 sk::FitOptions options_of(int epochs) { return {.epochs = epochs, .batch = 12, .progress = false, .threads = 1}; }
 Steps commits_in(const std::string& path) { return sk::train::CommitFolder(path).steps(); }

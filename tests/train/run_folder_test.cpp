@@ -18,7 +18,6 @@
 #include <vector>
 
 #include <skein/comm/thread/spawn.hpp>
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/linear.hpp>
@@ -39,6 +38,7 @@
 #include <skein/train/trainer.hpp>
 #include <skein/train/weights_copy.hpp>
 
+#include "../support/points.hpp"
 #include "../support/processes.hpp"
 #include "../support/temporary_folder.hpp"
 
@@ -50,14 +50,8 @@ namespace {
 using Net = nn::Sequential<nn::Linear<13>, nn::BatchNorm<>, nn::Tanh, nn::Dropout<sk::Rate<1, 4>>, nn::Linear<3>>;
 using Model = sk::Model<Net, sk::Shape<5>>;
 
-struct Points {
-  std::vector<float> x = std::vector<float>(68 * 5);
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(68);
-  Points() {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < 68; ++i) labels[i] = x[5 * i] + x[5 * i + 1] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
-  }
-  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {5}}, labels); }
+struct Points : support::Points {
+  Points() : support::Points(68, {1, {5}}) {}
 };
 
 /// Does something when a step has ended.

@@ -21,7 +21,6 @@
 
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/core/run.hpp>
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
@@ -35,6 +34,7 @@
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -46,13 +46,8 @@ namespace {
 using Net = nn::Sequential<nn::Linear<13>, nn::Tanh, nn::Dropout<sk::Rate<1, 4>>, nn::Linear<3>>;
 using Model = sk::Model<Net, sk::Shape<5>>;
 
-struct Points {
-  std::vector<float> x = std::vector<float>(120 * 5);
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(120);
-  Points() {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < 120; ++i) labels[i] = x[5 * i] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
-  }
+struct Points : support::Points {
+  Points() : support::Points(120, {1, {5}}) {}
 };
 struct AtUpdate {
   std::function<void(std::int64_t)> act;
@@ -72,7 +67,7 @@ std::vector<float> program(const Policy& policy, sk::FitOptions o, const std::fu
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, policy};
   o.epochs = 4, o.batch = 12, o.progress = false, o.threads = 1;
   if (act) o.callbacks.add(AtUpdate{act});
-  trainer.fit(sk::data::from_tensors(points.x, sk::Extents{1, {5}}, points.labels), o);
+  trainer.fit(points.set(), o);
   return {model.parameters().begin(), model.parameters().end()};
 }
 template <class... More> std::vector<float> on_ranks(int ranks, const More&... more) {
@@ -231,7 +226,7 @@ TEST_CASE("fit throws on all ranks, the same, and the trainer can be asked after
             if (world.rank() == 1 && step == 3) ::raise(SIGTERM);
           }});
           try {
-            trainer.fit(sk::data::from_tensors(points.x, sk::Extents{1, {5}}, points.labels), o);
+            trainer.fit(points.set(), o);
           } catch (const sk::Interrupted& i) {
             if (i.signal() == SIGTERM && sk::Interrupted::any()) texts[static_cast<std::size_t>(world.rank())] = i.what();
           }
@@ -287,7 +282,7 @@ TEST_CASE("the stages of a pipeline end between two steps", "[train]") {
           o.callbacks.add(AtUpdate{[&](std::int64_t step) {
             if (step == 3 && world.rank() == 1) ::raise(SIGINT);
           }});
-          (void)trainer.fit(sk::data::from_tensors(points.x, sk::Extents{1, {5}}, points.labels), o);
+          (void)trainer.fit(points.set(), o);
         });
       },
       -1, {});

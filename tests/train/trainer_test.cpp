@@ -21,6 +21,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "../support/naive_layers.hpp"
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
@@ -32,14 +33,8 @@ namespace {
 using Net = nn::Sequential<naive::Linear<12>, naive::Tanh, nn::Dropout<sk::Rate<1, 4>>, naive::Linear<3>>;
 using Model = sk::Model<Net, sk::Shape<4>>;
 
-struct Points {
-  std::vector<float> x = std::vector<float>(203 * 4);
-  std::vector<std::int32_t> labels = std::vector<std::int32_t>(203);
-  Points() {
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(7, 0, i) - 0.5f;
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[4 * i] + x[4 * i + 1] > 0 ? 1 : x[4 * i + 2] > 0 ? 2 : 0;
-  }
-  auto set() const { return sk::data::from_tensors(x, sk::Extents{1, {4}}, labels); }
+struct Points : support::Points {
+  Points() : support::Points(203, {1, {4}}) {}
 };
 
 auto trainer_of(Model& model) { return sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}}; }
