@@ -1,4 +1,4 @@
-// expect: the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu; for Cuda take NcclComm, or HostBounce<MpiComm>, which copies through the host
+// expect: the communicator moves memory of another device than the model's: MpiComm, GlooComm and ThreadComm go with Cpu; for Cuda take NcclComm, or HostBounce<MpiComm>, which copies through the host
 // SPDX-License-Identifier: Apache-2.0
 #include "skein/comm/self/self_comm.hpp"
 

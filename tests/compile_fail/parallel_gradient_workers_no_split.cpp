@@ -1,4 +1,4 @@
-// expect: GradientWorkers needs communicators of some of the ranks, and this one has no split(): take MpiComm, ThreadComm or
+// expect: GradientWorkers needs communicators of some of the ranks, and this one has no split(): take MpiComm, GlooComm, ThreadComm or
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/counted.hpp>
 #include <skein/comm/thread/thread_comm.hpp>

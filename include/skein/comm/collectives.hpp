@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typed face of every communicator of the host: checks arguments, makes an Operation of a call and hands it to the engine.
-// Values are reduced in the order of the ranks, ((x0 + x1) + x2) + ..., whatever the transport: the same bits on all ranks,
-// over threads, shared memory and the network. The caller owns every buffer; nothing is allocated after the first calls.
+// The typed face of every communicator of the host: checks arguments, makes a CollectiveCall of a call and hands it to the
+// engine. Values are reduced in the order of the ranks, ((x0 + x1) + x2) + ..., whatever the transport: the same bits on all
+// ranks, over threads, shared memory and the network. The caller owns every buffer; nothing is allocated after the first calls.
 #pragma once
 #include <span>
 #include <string>
@@ -19,28 +19,26 @@ template <class Derived, DeviceTag Device> class Collectives {
   using device = Device;
 
   /// Returns when every rank has come here. Blocking; moves no data.
-  void barrier() { run(start_barrier_operation()); }
+  void barrier() { run(barrier_call()); }
 
   /// Copies root's values into every rank's span. Blocking; B bytes to each rank; deterministic.
-  template <SpanLike R> void broadcast(R&& data, int root = 0) { run(broadcast_operation(span_of<Device>(data), root)); }
+  template <SpanLike R> void broadcast(R&& data, int root = 0) { run(broadcast_call(span_of<Device>(data), root)); }
   /// The same, started: poll or wait for the request.
   template <SpanLike R> auto start_broadcast(R&& data, int root = 0) {
-    return start(broadcast_operation(span_of<Device>(data), root));
+    return start(broadcast_call(span_of<Device>(data), root));
   }
 
   /// Every rank's span becomes the reduction over all ranks, in place. Blocking; 2 (N - 1) / N B bytes in and out of each rank;
   /// deterministic: the order of the ranks, whatever N's transport.
-  template <SpanLike R, class Op = Sum> void all_reduce(R&& data, Op op = {}) {
-    run(all_reduce_operation(span_of<Device>(data), op));
-  }
+  template <SpanLike R, class Op = Sum> void all_reduce(R&& data, Op op = {}) { run(all_reduce_call(span_of<Device>(data), op)); }
   /// The same, started. All ranks start their collectives in the same order. The engine works within poll and wait only.
   template <SpanLike R, class Op = Sum> auto start_all_reduce(R&& data, Op op = {}) {
-    return start(all_reduce_operation(span_of<Device>(data), op));
+    return start(all_reduce_call(span_of<Device>(data), op));
   }
 
   /// Root's span becomes the reduction over all ranks; the others keep theirs. Blocking; deterministic.
   template <SpanLike R, class Op = Sum> void reduce(R&& data, Op op = {}, int root = 0) {
-    CollectiveCall o = all_reduce_operation(span_of<Device>(data), op);
+    CollectiveCall o = all_reduce_call(span_of<Device>(data), op);
     o.signature.kind = Collective::Reduce;
     o.signature.root = checked_rank(root, "reduce");
     run(o);
@@ -49,33 +47,33 @@ template <class Derived, DeviceTag Device> class Collectives {
   /// Rank r gets the reduction of the r-th piece: send holds N pieces of recv.size values. Blocking; (N - 1) / N of the sent
   /// bytes leave each rank; deterministic. recv may be this rank's piece of send.
   template <SpanLike R, SpanLike Q, class Op = Sum> void reduce_scatter(R&& send, Q&& recv, Op op = {}) {
-    run(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, {}));
+    run(reduce_scatter_call(span_of<Device>(send), span_of<Device>(recv), op, {}));
   }
   template <SpanLike R, SpanLike Q, class Op = Sum> auto start_reduce_scatter(R&& send, Q&& recv, Op op = {}) {
-    return start(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, {}));
+    return start(reduce_scatter_call(span_of<Device>(send), span_of<Device>(recv), op, {}));
   }
   /// The same with a piece of counts[r] values for rank r.
   template <SpanLike R, SpanLike Q, class Op = Sum>
   void reduce_scatter_v(R&& send, std::span<const std::size_t> counts, Q&& recv, Op op = {}) {
-    run(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, counts));
+    run(reduce_scatter_call(span_of<Device>(send), span_of<Device>(recv), op, counts));
   }
   /// The same, started; counts must stay where they are until it is done.
   template <SpanLike R, SpanLike Q, class Op = Sum>
   auto start_reduce_scatter_v(R&& send, std::span<const std::size_t> counts, Q&& recv, Op op = {}) {
-    return start(reduce_scatter_operation(span_of<Device>(send), span_of<Device>(recv), op, counts));
+    return start(reduce_scatter_call(span_of<Device>(send), span_of<Device>(recv), op, counts));
   }
 
   /// Every rank gets the pieces of all ranks, in their order: recv holds N pieces of send.size values. Blocking; (N - 1) / N of
   /// recv's bytes come in; deterministic. send may be this rank's piece of recv.
   template <SpanLike R, SpanLike Q> void all_gather(R&& send, Q&& recv) {
-    run(all_gather_operation(span_of<Device>(send), span_of<Device>(recv), {}));
+    run(all_gather_call(span_of<Device>(send), span_of<Device>(recv), {}));
   }
   template <SpanLike R, SpanLike Q> auto start_all_gather(R&& send, Q&& recv) {
-    return start(all_gather_operation(span_of<Device>(send), span_of<Device>(recv), {}));
+    return start(all_gather_call(span_of<Device>(send), span_of<Device>(recv), {}));
   }
   /// The same with a piece of counts[r] values from rank r.
   template <SpanLike R, SpanLike Q> void all_gather_v(R&& send, std::span<const std::size_t> counts, Q&& recv) {
-    run(all_gather_operation(span_of<Device>(send), span_of<Device>(recv), counts));
+    run(all_gather_call(span_of<Device>(send), span_of<Device>(recv), counts));
   }
 
   /// Rank r's s-th piece goes to rank s's r-th place; both spans hold N equal pieces and must not overlap. Blocking;
@@ -113,7 +111,7 @@ template <class Derived, DeviceTag Device> class Collectives {
     o.recv = recv;
     return o;
   }
-  static CollectiveCall start_barrier_operation() {
+  static CollectiveCall barrier_call() {
     CollectiveCall o;
     o.signature.within = InPublicCall::next();
     return o;
@@ -124,7 +122,7 @@ template <class Derived, DeviceTag Device> class Collectives {
   }
 
  private:
-  template <class T> CollectiveCall broadcast_operation(DeviceSpan<T, Device> data, int root) {
+  template <class T> CollectiveCall broadcast_call(DeviceSpan<T, Device> data, int root) {
     CollectiveCall o = make(Collective::Broadcast, data.data, data.data, data.size);
     o.signature.root = checked_rank(root, "broadcast");
     return o;
@@ -140,7 +138,7 @@ template <class Derived, DeviceTag Device> class Collectives {
       std::memcpy(o.functor, &op, sizeof op);
     }
   }
-  template <class T, class Op> CollectiveCall all_reduce_operation(DeviceSpan<T, Device> data, const Op& op) {
+  template <class T, class Op> CollectiveCall all_reduce_call(DeviceSpan<T, Device> data, const Op& op) {
     CollectiveCall o = make(Collective::AllReduce, data.data, data.data, data.size);
     set_reduction<T>(o, op);
     return o;
@@ -148,17 +146,16 @@ template <class Derived, DeviceTag Device> class Collectives {
   void set_counts(CollectiveCall& o, const char* call, std::size_t whole, std::size_t part, std::span<const std::size_t> counts) {
     comm::set_counts(o, {call, self().rank(), self().size()}, whole, part, counts);
   }
-  template <class T, class U, class Op> CollectiveCall reduce_scatter_operation(DeviceSpan<T, Device> send,
-                                                                                DeviceSpan<U, Device> recv, const Op& op,
-                                                                                std::span<const std::size_t> counts) {
+  template <class T, class U, class Op> CollectiveCall reduce_scatter_call(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv,
+                                                                           const Op& op, std::span<const std::size_t> counts) {
     check_types(send, recv);
     CollectiveCall o = make<U>(Collective::ReduceScatter, send.data, recv.data, 0);
     set_counts(o, "reduce_scatter", send.size, recv.size, counts);
     set_reduction<U>(o, op);
     return o;
   }
-  template <class T, class U> CollectiveCall all_gather_operation(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv,
-                                                                  std::span<const std::size_t> counts) {
+  template <class T, class U>
+  CollectiveCall all_gather_call(DeviceSpan<T, Device> send, DeviceSpan<U, Device> recv, std::span<const std::size_t> counts) {
     check_types(send, recv);
     CollectiveCall o = make<U>(Collective::AllGather, send.data, recv.data, 0);
     set_counts(o, "all_gather", recv.size, send.size, counts);

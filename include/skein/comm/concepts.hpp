@@ -187,10 +187,9 @@ template <class C, class Device = Cpu> consteval void assert_communicator() {
         comm::is_a_communicator<C>,
         "this is no communicator: it needs a type `device` (Cpu or Cuda), rank() and size() that return int, and a `name`");
   else if constexpr (!comm::works_on<C, Device>)
-    static_assert(
-        comm::works_on<C, Device>,
-        "the communicator moves memory of another device than the model's: MpiComm and ThreadComm go with Cpu; for Cuda "
-        "take NcclComm, or HostBounce<MpiComm>, which copies through the host");
+    static_assert(comm::works_on<C, Device>,
+                  "the communicator moves memory of another device than the model's: MpiComm, GlooComm and ThreadComm go with "
+                  "Cpu; for Cuda take NcclComm, or HostBounce<MpiComm>, which copies through the host");
   else comm::assert_capabilities<C>();
 }
 

@@ -19,7 +19,7 @@ enum class ReductionOrder {
           ///< MPI
 };
 
-/// Options of ThreadComm (through spawn) and MpiComm.
+/// Options of ThreadComm (through spawn), MpiComm and GlooComm.
 struct CommOptions {
   /// Seconds until a rank that does not arrive is named in a CommError of those that wait (environment: SKEIN_DEADLINE).
   double deadline = deadline_of_environment();
@@ -46,7 +46,7 @@ struct CommOptions {
   /// Bytes from which an all-reduce in native order, where all nodes have as many ranks and more than one, is made within the
   /// nodes first, through shared memory, and between them by slices.
   std::size_t level_bytes = 1024;
-  /// So many consecutive ranks count as a node (environment: SKEIN_NODE_SIZE). 0: those that share memory, as MPI says.
+  /// So many consecutive ranks count as a node (environment: SKEIN_NODE_SIZE). 0: those of one machine.
   int node_size = node_size_of_environment();
 
   /// What the environment says, where it does: each throws ArgumentError for what it cannot be.

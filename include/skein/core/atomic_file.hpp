@@ -40,8 +40,6 @@ class AtomicFile {
   ~AtomicFile();
 
   const std::string& path() const { return path_; }
-  /// Where the bytes are until commit().
-  const std::string& partial_path() const { return partial_; }
   long long size() const { return end_; }
 
   void append(const void* bytes, std::size_t count) { write_at(end_, bytes, count); }

@@ -39,7 +39,6 @@ struct Schedule {
   std::vector<std::vector<Step>> order{};  ///< of each rank
 
   constexpr int rank_of(int stage) const { return stage % ranks; }
-  constexpr int stages_of_a_rank() const { return stages / ranks; }
 };
 
 namespace detail {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a compressor is: a type that writes n floats as fewer bytes and reads them back, says how many bytes that are, and whether
 // it is linear: whether values that were encoded apart can be added as they are. What is not linear cannot be given to an
-// all-reduce: its sums mean nothing; it travels by an all-gather, and each rank decodes and adds (compress/exchange.hpp).
+// all-reduce: its sums mean nothing; it travels by an all-gather, and each rank decodes and adds (compressed_collectives.hpp).
 #pragma once
 #include <concepts>
 #include <cstddef>

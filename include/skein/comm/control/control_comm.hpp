@@ -2,7 +2,7 @@
 // A communicator of the host over a coordinator: what ranks say to each other beside what their GPUs do (plans, sums of a few
 // numbers, barriers), without MPI. Everything goes through rank 0, N times the bytes: for control values, not for gradients.
 #pragma once
-#include <span>
+#include <vector>
 
 #include "../concepts.hpp"
 #include "../messages.hpp"
@@ -25,7 +25,7 @@ struct SplitKey {
 
 /// The number of the group that a split makes of a colour: of the call, and of the colour's place among all. Throws
 /// ArgumentError, on all ranks alike, where there are more than 1024 colours.
-std::uint32_t group_number(std::uint64_t ticket, std::span<const SplitKey> keys, int color);
+std::uint32_t group_number(std::uint64_t ticket, const std::vector<SplitKey>& keys, int color);
 
 /// Carries out every call at once: all ranks' bytes come from the coordinator, and each does its own share.
 class ControlEngine {
@@ -102,6 +102,9 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   /// name alone (mpirun without MPI). Collective.
   static ControlComm from_environment(MeetOptions options = {},
                                       const comm::launch::Lookup& lookup = comm::launch::process_environment());
+  /// The same, and a world of one where nothing has launched this process. Throws ArgumentError where MASTER_ADDR is set, and
+  /// nothing says rank and size. Collective.
+  static ControlComm from_launcher(MeetOptions options = {});
   /// The ranks of another communicator of the host, which carries the address only. Collective.
   template <class Comm> static ControlComm over(Comm& world, double deadline) {
     return ControlComm(comm::control::meet_over(world, deadline));

@@ -104,7 +104,7 @@ SKEIN_INLINE void ControlEngine::work(const CollectiveCall& o, const std::vector
   }
 }
 
-SKEIN_INLINE std::uint32_t group_number(std::uint64_t ticket, std::span<const SplitKey> keys, int color) {
+SKEIN_INLINE std::uint32_t group_number(std::uint64_t ticket, const std::vector<SplitKey>& keys, int color) {
   std::vector<int> colors;
   for (const SplitKey& k : keys) colors.push_back(k.color);
   std::sort(colors.begin(), colors.end());
@@ -137,6 +137,18 @@ SKEIN_INLINE ControlComm ControlComm::from_environment(MeetOptions options, cons
   const comm::control::RendezvousAddress m = comm::control::rendezvous_address(lookup);
   options.job += m.job;
   return ControlComm(comm::control::meet(m, place(m.rank, m.size, options)));
+}
+
+SKEIN_INLINE ControlComm ControlComm::from_launcher(MeetOptions options) {
+  const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(comm::launch::process_environment());
+  const bool meets = std::getenv("MASTER_ADDR") != nullptr;  // who sets it does not mean a world of one
+  if (meets || e.is_launched()) return from_environment(std::move(options));
+  const comm::launch::Lookup alone = [](std::string_view variable) -> std::optional<std::string> {
+    return variable == "RANK"         ? std::optional<std::string>("0")
+           : variable == "WORLD_SIZE" ? std::optional<std::string>("1")
+                                      : std::nullopt;
+  };
+  return from_environment(std::move(options), alone);
 }
 
 SKEIN_INLINE ControlComm::~ControlComm() {

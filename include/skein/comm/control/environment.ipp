@@ -11,11 +11,10 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
   RendezvousAddress m;
   if (e.rank < 0 || e.size < 0) {
     const std::string missing = e.rank >= 0 ? "WORLD_SIZE" : e.size >= 0 ? "RANK" : "RANK and WORLD_SIZE";
-    throw ArgumentError(
-        "from_environment: the launcher (" + e.launcher + ") does not say rank and size" +
-        (text("MASTER_ADDR").empty() ? "" : ", although MASTER_ADDR is " + in_quotes(text("MASTER_ADDR"))) + ": set " + missing +
-        ", or start with torchrun, srun or mpirun" +
-        (e.rank >= 0 || e.size >= 0 || text("MASTER_ADDR").empty() ? "" : "; for a world of one unset MASTER_ADDR"));
+    throw ArgumentError("from_environment: the launcher (" + e.launcher + ") does not say rank and size" +
+                        (text("MASTER_ADDR").empty() ? "" : ", although MASTER_ADDR is " + in_quotes(text("MASTER_ADDR"))) +
+                        ": set " + missing + ", or start with torchrun, srun or mpirun" +
+                        (e.is_launched() || text("MASTER_ADDR").empty() ? "" : "; for a world of one unset MASTER_ADDR"));
   }
   m.rank = e.rank;
   m.size = e.size;

@@ -32,7 +32,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
 
   /// By what the launcher says (torchrun, Slurm, mpirun on one machine); a world of one where nothing has launched this process.
   /// Throws ArgumentError where MASTER_ADDR is set, and nothing says rank and size. Collective.
-  GlooComm(int&, char**&, const CommOptions& options = {}) : GlooComm(from_launcher(options)) {}
+  GlooComm(int&, char**&, const CommOptions& options = {}) : GlooComm(ControlComm::from_launcher(meet(options)), options) {}
   /// The ranks of a coordinator, which becomes this communicator's. Collective.
   explicit GlooComm(ControlComm control, const CommOptions& options = {})
       : GlooComm(std::make_unique<ControlComm>(std::move(control)), options, nullptr) {}
@@ -135,17 +135,6 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
     MeetOptions m;
     m.deadline = o.deadline;
     return m;
-  }
-  static GlooComm from_launcher(const CommOptions& options) {
-    const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(comm::launch::process_environment());
-    const bool meets = std::getenv("MASTER_ADDR") != nullptr;  // who sets it does not mean a world of one
-    if (meets || e.rank >= 0 || e.size >= 0) return GlooComm(ControlComm::from_environment(meet(options)), options);
-    const comm::launch::Lookup alone = [](std::string_view variable) -> std::optional<std::string> {
-      return variable == "RANK"         ? std::optional<std::string>("0")
-             : variable == "WORLD_SIZE" ? std::optional<std::string>("1")
-                                        : std::nullopt;
-    };
-    return GlooComm(ControlComm::from_environment(meet(options), alone), options);
   }
 
   std::unique_ptr<ControlComm> control_;

@@ -66,6 +66,8 @@ struct LaunchEnvironment {
   /// The devices of this process were narrowed to one (CUDA_VISIBLE_DEVICES): it is ordinal 0 whatever the local rank.
   std::optional<int> visible{};
 
+  /// A launcher has said something of ranks.
+  bool is_launched() const { return rank >= 0 || size >= 0; }
   /// This process's place among those on its machine; 0 of 1 where no launcher said anything.
   int rank_on_node() const { return local_rank < 0 ? 0 : local_rank; }
   int ranks_on_node() const { return local_size < 0 ? 1 : local_size; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of placement.hpp.
+// The bodies of local_devices.hpp.
 #pragma once
 #include "local_devices.hpp"
 

@@ -9,7 +9,6 @@
 #endif
 #include <mpi.h>
 
-#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +45,7 @@ bool test_all(std::vector<MPI_Request>& requests, bool collectives, const char* 
 
 /// Ends receives of a communicator that has failed, so that nothing more is written where they point. False where a message that
 /// has begun to arrive does not end within a tenth of a second: MPI cannot cancel it.
-bool cancel_receives(std::span<MPI_Request> receives);
+bool cancel_receives(MPI_Request* receives, std::size_t count);
 
 /// MPI is running: initialised, and not yet finalised.
 bool mpi_runs();

@@ -44,13 +44,13 @@ SKEIN_MPI_INLINE bool test_all(std::vector<MPI_Request>& requests, bool collecti
   return true;
 }
 
-SKEIN_MPI_INLINE bool cancel_receives(std::span<MPI_Request> receives) {
-  for (MPI_Request& r : receives)
-    if (r != MPI_REQUEST_NULL) MPI_Cancel(&r);
+SKEIN_MPI_INLINE bool cancel_receives(MPI_Request* receives, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i)
+    if (receives[i] != MPI_REQUEST_NULL) MPI_Cancel(&receives[i]);
   const double end = MPI_Wtime() + 0.1;
-  const int n = static_cast<int>(receives.size());
+  const int n = static_cast<int>(count);
   int done = 0;
-  while (MPI_Testall(n, receives.data(), &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !done && MPI_Wtime() < end) sched_yield();
+  while (MPI_Testall(n, receives, &done, MPI_STATUSES_IGNORE) == MPI_SUCCESS && !done && MPI_Wtime() < end) sched_yield();
   return done != 0;
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "../options.hpp"
+#include "../self/self_comm.hpp"
 #include "call_history.hpp"
 #include "level_transport.hpp"
 #include "message_transport.hpp"
@@ -65,7 +66,6 @@ class CallQueue {
   void begin();
   void begin(const CollectiveCall& o);
   bool checked(const CollectiveCall& o);
-  void work_alone(const CollectiveCall& o);
 
   const CommOptions& options_;
   int ranks_;
@@ -73,6 +73,7 @@ class CallQueue {
   std::optional<SharedTransport> shared_;
   std::optional<NativeTransport> native_;
   LevelTransport levels_;
+  SelfEngine alone_;  // of one rank
   MessageTransport messages_;
   SignatureCheck check_;
   CallHistory history_;

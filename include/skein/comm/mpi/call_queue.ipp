@@ -39,7 +39,7 @@ SKEIN_MPI_INLINE bool CallQueue::step() {
   if (idle()) return false;
   const CollectiveCall& o = current();
   bool moved = true, done = true;
-  if (ranks_ == 1) work_alone(o);
+  if (ranks_ == 1) alone_.run(o);
   else if (checking_) done = false, moved = checked(o);
   else with_transport(o, [&](auto& t) { moved = t.step(), done = t.done(); });
   if (!done) return moved;
@@ -65,12 +65,6 @@ SKEIN_MPI_INLINE bool CallQueue::checked(const CollectiveCall& o) {
   checking_ = false;
   begin(o);
   return true;
-}
-
-SKEIN_MPI_INLINE void CallQueue::work_alone(const CollectiveCall& o) {
-  Pointers p(1);
-  work_direct(
-      0, 1, [&](int) -> const CollectiveCall& { return o; }, p);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -34,7 +34,7 @@ SKEIN_MPI_INLINE void MessageTransport::begin(const CollectiveCall& o, std::uint
 
 SKEIN_MPI_INLINE void MessageTransport::keep() {
   if (!o_ || done() || requests_.empty()) return;
-  if (mpi_runs()) (void)cancel_receives({requests_.data(), receives_});
+  if (mpi_runs()) (void)cancel_receives(requests_.data(), receives_);
   KeptMemory::keep(o_->send);
   KeptMemory::keep(o_->recv);
   static auto* const kept = new std::vector<std::vector<char>>;  // never destroyed, as MPI may be at work until the process ends

@@ -48,7 +48,7 @@ SKEIN_MPI_INLINE void PointToPoint::keep() {
     KeptMemory::keep(t.data);
     if (!t.sends) receives.push_back(t.request);
   }
-  if (mpi_runs()) (void)cancel_receives({receives.data(), receives.size()});
+  if (mpi_runs()) (void)cancel_receives(receives.data(), receives.size());
 }
 
 SKEIN_MPI_INLINE bool PointToPoint::advance(MpiTransfer& t) {

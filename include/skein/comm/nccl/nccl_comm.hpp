@@ -77,16 +77,10 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     return NcclComm(ControlComm::from_environment(meet(options)), own_device(), options);
   }
 
-  /// The same, and a world of one where nothing has launched this process.
+  /// The same, and a world of one where nothing has launched this process and MASTER_ADDR is not set.
   static NcclComm from_launcher(const NcclOptions& options = {}) {
-    const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(comm::launch::process_environment());
-    if (e.rank >= 0 || e.size >= 0) return from_environment(options);
-    const comm::launch::Lookup alone = [](std::string_view name) -> std::optional<std::string> {
-      return name == "RANK"         ? std::optional<std::string>("0")
-             : name == "WORLD_SIZE" ? std::optional<std::string>("1")
-                                    : std::nullopt;
-    };
-    return NcclComm(ControlComm::from_environment(meet(options), alone), cuda::current_device(), options);
+    const bool launched = comm::launch::launch_environment(comm::launch::process_environment()).is_launched();
+    return NcclComm(ControlComm::from_launcher(meet(options)), launched ? own_device() : cuda::current_device(), options);
   }
 
   NcclComm(NcclComm&& o) noexcept

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages that all ranks of a node map, a part each: what SharedPages of an MpiComm are. A file in shared memory whose name is gone
-// as soon as all have mapped it; each rank claims the memory of its own part, so that it lies near that rank's cores.
+// Pages that all ranks of a node map, a part each: what SharedPages of an MpiComm or a GlooComm are. A file in shared memory
+// whose name is gone as soon as all have mapped it; each rank claims the memory of its own part, so that it lies near that rank's
+// cores.
 #pragma once
 #include <cstddef>
 #include <cstdint>

@@ -176,7 +176,7 @@ template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBa
   template <class Device> static consteval void assert_fits() {
     static_assert(std::same_as<Device, Cpu>, "Gossip averages weights on the host: its models are on the Cpu");
     assert_communicator<Comm, Device>();
-    static_assert(fits<Device>, "Gossip needs a communicator with send, recv and all_reduce: ThreadComm or MpiComm");
+    static_assert(fits<Device>, "Gossip needs a communicator with send, recv and all_reduce: ThreadComm, MpiComm or GlooComm");
   }
   Comm& comm() const { return *comm_; }
 

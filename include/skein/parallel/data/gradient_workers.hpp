@@ -42,7 +42,7 @@ template <class Share> struct GradientWorkers : OptionBase {
     using Comm = typename Inner::communicator;
     static_assert(detail::splits<Comm>,
                   "GradientWorkers needs communicators of some of the ranks, and this one has no split(): take MpiComm, "
-                  "ThreadComm or SimComm as they are");
+                  "GlooComm, ThreadComm or SimComm as they are");
 
    public:
     static constexpr Capabilities capabilities = Inner::capabilities | Capabilities{Capability::shares_inverses};

@@ -230,7 +230,7 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
                   "ParameterServer keeps weights and optimizer on servers of the host: its models are on the Cpu");
     assert_communicator<Comm, Device>();
     static_assert(fits<Device>,
-                  "ParameterServer needs a communicator with send, recv, split and all_reduce: ThreadComm or MpiComm");
+                  "ParameterServer needs a communicator with send, recv, split and all_reduce: ThreadComm, MpiComm or GlooComm");
   }
   Comm& comm() const { return *comm_; }
 
