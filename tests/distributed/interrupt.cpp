@@ -13,6 +13,7 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
 #include <skein/train/trainer.hpp>
 
 #include <catch2/catch.hpp>
@@ -77,4 +78,33 @@ TEST_CASE("a signal to one process ends the fit on all after one step, and the n
   CHECK(end.steps == whole.steps);
   CHECK(end.weights == whole.weights);
   world.barrier();
+}
+
+TEST_CASE("a signal to a server alone, or to one process that trains, ends all", "[distributed]") {
+  sk::MpiComm world{MPI_COMM_WORLD};
+  if (world.size() < 2 || world.size() > 4) return;
+  for (const int to : {0, world.size() - 1}) {  // the last one serves
+    const std::vector<float> x(200 * 5, 1.0f);
+    const std::vector<std::int32_t> labels(200);
+    sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::ParameterServer{world}};
+    sk::FitOptions o{.epochs = 10, .batch = 4, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
+    struct Sleeps {
+      void on_update(std::int64_t) const { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+    };
+    o.callbacks.add(Sleeps{});
+    const auto begin = std::chrono::steady_clock::now();
+    std::thread sends([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      if (world.rank() == to) ::raise(SIGUSR1);
+    });
+    int signal = 0;
+    try {
+      trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {5}}, labels), o);
+    } catch (const sk::Interrupted& e) { signal = e.signal(); }
+    sends.join();
+    CHECK(signal == SIGUSR1);
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(6));  // an epoch takes 1 s, all of them 10
+    world.barrier();
+  }
 }

@@ -32,6 +32,7 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/data/sync_every.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/points.hpp"
@@ -241,7 +242,7 @@ TEST_CASE("fit throws on all ranks, the same, and the trainer can be asked after
   CHECK_THAT(e.said, Contains("skein: SIG") && Contains(" ends the fit after this step") && !Contains("program:"));
 }
 
-TEST_CASE("ranks whose weights drift end where all meet", "[train]") {
+TEST_CASE("ranks whose weights drift end where all meet, or within about a second", "[train]") {
   const auto ends = [](const auto& of, const char* step) {
     const Ended e = in_a_process(
         [&](const auto& begun) {
@@ -255,17 +256,93 @@ TEST_CASE("ranks whose weights drift end where all meet", "[train]") {
         -1, {});
     CHECK(e.code() == 128 + SIGINT);
     CHECK_THAT(e.said, Contains(std::string("program: fit: SIGINT ended it after step ") + step + ";"));
-    CHECK_THAT(e.said, Contains("skein: SIGINT ends the fit where all ranks meet, at the end of the epoch or before;"));
+    CHECK_THAT(e.said, Contains("skein: SIGINT ends the fit when all ranks have made the same step, within about a second;"));
   };
   ends([](auto& world) { return sk::parallel::ModelAverage{world, {}, sk::parallel::Period<7>{}}; }, "7");
   ends([](auto& world) { return sk::parallel::ModelAverage{world, {.delay = 2}, sk::parallel::Period<7>{}}; }, "10");
-  ends([](auto& world) { return sk::parallel::DataParallel{world, sk::parallel::SyncEvery<4>{}}; }, "4");
+  ends([](auto& world) { return sk::parallel::DataParallel{world, sk::parallel::SyncEvery<4>{}}; }, "8");
   ends([](auto& world) { return sk::parallel::Gossip{world}; }, "10");
   ends(
       [](auto& world) {
         return sk::parallel::PostLocalSgd{world, sk::parallel::SyncFirst<2>{}, sk::parallel::Period<6>{}};
       },
       "6");
+}
+
+TEST_CASE("ranks that wait for nobody end within about a second, at one step", "[train]") {
+  const auto ends = [](const auto& of) {
+    const auto before = std::chrono::steady_clock::now();
+    const Ended e = in_a_process(
+        [&](const auto& begun) {
+          begun();
+          sk::spawn(2, [&](sk::ThreadComm& world) {
+            (void)program(of(world), {}, [&](std::int64_t at) {
+              std::this_thread::sleep_for(120ms);
+              if (at == 3 && world.rank() == 1) ::raise(SIGINT);
+            });
+          });
+        },
+        -1, {});
+    CHECK(e.code() == 128 + SIGINT);
+    CHECK_THAT(e.said, Catch::Matchers::Matches(R"([^]*SIGINT ended it after step [4-9];[^]*)"));  // the epoch ends at 10
+    CHECK(std::chrono::steady_clock::now() - before < 4s);
+  };
+  using namespace sk::parallel;
+  ends([](auto& world) { return Gossip{world}; });
+  ends([](auto& world) { return Gossip{world, Staleness<2>{}}; });
+  ends([](auto& world) { return ModelAverage{world, {.delay = 3}, Period<7>{}}; });
+  ends([](auto& world) { return ModelAverage{world, Period<2, Every::epoch>{}}; });
+  ends([](auto& world) { return ModelAverage{world, Period<1000>{}}; });
+}
+
+TEST_CASE("a signal ends the fits of a parameter server, and what is saved then goes on", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto fit = [&](const auto& bound, bool ends, bool loads) {
+    return in_a_process(
+        [&](const auto& begun) {
+          begun();
+          sk::spawn(3, [&](sk::ThreadComm& world) {
+            const Points points;
+            Model model{sk::Seed{3}};
+            sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f},
+                                sk::parallel::ParameterServer{world, {}, bound}};
+            sk::FitOptions o{.epochs = 4, .batch = 12, .progress = false, .threads = 1};
+            o.interrupt.also = SIGUSR1;
+            o.callbacks.add(AtUpdate{[&](std::int64_t at) {
+              if (ends) std::this_thread::sleep_for(50ms);
+              if (ends && at == 3 && world.rank() == 1) ::raise(SIGUSR1);
+            }});
+            if (loads) trainer.load(folder / "file");
+            try {
+              trainer.fit(sk::data::from_tensors(points.x, sk::Extents{1, {5}}, points.labels), o);
+            } catch (const sk::Interrupted&) {
+              trainer.save(folder / "file");
+              throw;
+            }
+            trainer.save(folder / (loads ? "went_on" : "whole"));
+          });
+        },
+        -1, {});
+  };
+  const auto check = [&](const auto& bound) {
+    const auto before = std::chrono::steady_clock::now();
+    const Ended e = fit(bound, true, false);
+    CHECK(e.code() == 128 + SIGUSR1);
+    CHECK_THAT(e.said, Contains("ended it"));
+    CHECK(std::chrono::steady_clock::now() - before < 4s);
+  };
+  check(sk::parallel::Staleness<0>{});
+  CHECK(fit(sk::parallel::Staleness<0>{}, false, true).code() == 0);
+  CHECK(fit(sk::parallel::Staleness<0>{}, false, false).code() == 0);
+  const auto weights = [&](const char* file) {
+    Model model{sk::Seed{3}};
+    model.load(folder / file);
+    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+  };
+  CHECK(weights("went_on") == weights("whole"));
+  check(sk::parallel::Staleness<4>{});
+  check(sk::parallel::Staleness<sk::parallel::unbounded>{});
+  CHECK(fit(sk::parallel::Staleness<4>{}, false, true).code() == 0);  // it goes on from what was saved
 }
 
 TEST_CASE("the stages of a pipeline end between two steps", "[train]") {

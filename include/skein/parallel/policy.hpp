@@ -63,7 +63,9 @@ struct UpdateCallback {
   void (*function)(void*, const ShardUpdate&) = nullptr;
   int arrays = 0;                        ///< of the optimizer's state
   void* (*state)(void*, int) = nullptr;  ///< array k: of what is owned
+  int (*heard)(void*) = nullptr;         ///< a signal that this rank has got; 0: none
   void operator()(const ShardUpdate& u) const { function(object, u); }
+  int signal() const { return heard ? heard(object) : 0; }
 };
 
 /// The hooks, all no-ops: a world of one. A policy's own state derives from it, has what it does differently, and declares what
@@ -90,6 +92,9 @@ struct PolicyState {
   /// Where ranks serve: each update is by the gradients of all that train, so that the servers can know the norm of a step's.
   static constexpr bool serves_whole_steps = false;
   void serve(const UpdateCallback&) {}
+  /// Where ranks serve: a signal that one of them has got, as the others hear of it; and before finish(), what ended the fit.
+  int signal() const { return 0; }
+  void set_signal(int) {}
   /// Before the first step of an epoch, counted from 0.
   void epoch_begins(std::int64_t) {}
   /// After its last step, before the validation; true where it changed the parameters.

@@ -30,6 +30,7 @@ struct FitFacts {
   bool sees_all_sums = true;                 ///< before its update, all ranks know the sums of all
   bool scales_loss = false;                  ///< as it comes, the loss is scaled, and a step that overflows is skipped
   bool in_step = false;                      ///< ranks make each step together, so that a small sum between steps is cheap
+  bool asks = true;                          ///< small sums between steps take no simulated time
   bool serves = false;                       ///< the policy has ranks that make the updates
   parallel::SameWeights same_weights{};      ///< what the policy promises of the ranks' weights
   long metric_rows = 1;                      ///< rows of outputs of a sample, as metrics see them
@@ -76,7 +77,10 @@ template <class Scalar> class FitSteps : public SavedTraining {
   virtual std::string_view note() = 0;  ///< why a step is not what it could be
   virtual void epoch_begins(std::int64_t number) = 0;
   virtual void epoch_ends(std::int64_t number) = 0;
-  virtual void finish() = 0;
+  /// The last step was made; `signal` ended the fit, or 0.
+  virtual void finish(int signal) = 0;
+  /// A signal that a rank which serves has got; 0: none.
+  virtual int signal_of_servers() = 0;
   virtual void average_buffers() = 0;
   virtual double exposed_seconds() = 0;
   /// A small sum after this step is cheap, though not after every one; the same on all ranks.

@@ -28,9 +28,10 @@ namespace skein::inline SKEIN_ABI::train::detail {
 template <class Scalar> struct FitLoop<Scalar>::Work {
   Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, const FitFacts& facts)
       : steps(asked), options(o), loader(train), validation(validate), callbacks(o.callbacks), metrics(o.metrics),
-        signals(
-            facts.serves ? FitInterrupt{.on_signals = false} : o.interrupt, facts.rank,
-            facts.ranks == 1 || facts.in_step || callbacks.wants_steps() ? SignalWatch::Ends::step : SignalWatch::Ends::epoch),
+        signals(o.interrupt, facts.rank,
+                facts.ranks == 1 || facts.in_step || callbacks.wants_steps() ? SignalWatch::Ends::step
+                : facts.asks                                                 ? SignalWatch::Ends::soon
+                                                                             : SignalWatch::Ends::epoch),
         progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}), judge(asked, facts, o) {
     const std::int64_t count = (train.steps() + o.step.accumulate - 1) / o.step.accumulate;
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
@@ -56,7 +57,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   bool steps_wanted = false;
   // Signals: the one that ends the fit; when ranks ask each other next, in updates, and when they did last.
   int signal = 0;
-  std::int64_t updates = 0, next_look = 1, last_look = 0;
+  std::int64_t updates = 0, next_look = 1, last_look = 0, latest_look = 1;
   double looked = 0;
 };
 
@@ -190,7 +191,16 @@ template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
 template <class Scalar> TrainingPosition FitLoop<Scalar>::position_for_file(Steps& steps) const {
   TrainingPosition at = place_;
   if (fitting_) at.sums = steps.totals();
-  if (steps.facts().local_sums) at.sums = sum_over_ranks(steps, at.sums);
+  at.sums_of_ranks.clear();
+  const FitFacts facts = steps.facts();
+  if (!facts.local_sums) return at;
+  at.sums_of_ranks.resize(3 * static_cast<std::size_t>(facts.ranks));
+  if (facts.rank < facts.ranks) {  // a rank that serves has none
+    double* const own = at.sums_of_ranks.data() + 3 * facts.rank;
+    own[0] = at.sums.loss, own[1] = at.sums.weight, own[2] = at.sums.correct;
+  }
+  steps.reduce(at.sums_of_ranks);  // with zeros: exact
+  at.sums = sum_over_ranks(steps, at.sums);
   return at;
 }
 
@@ -199,11 +209,13 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
     work.progress.line("stopped: " + std::string(work.control.reason()));
   place_.running = place_.epoch < work.options.epochs;  // stopped: load() and fit() go on
   if (place_.running) keep_callbacks();                 // for a save() after the stop
-  work.steps.finish();
-  work.steps.compare_weights("at the end of fit");
   place_.ended = work.control.finishing();
-  const bool goes_on = place_.running && !place_.ended;  // from these weights, not from those that are given back
-  if (goes_on) work.steps.average_buffers(), commit(work);
+  const bool goes_on = place_.running && !place_.ended;
+  const bool same = facts_.same_weights == parallel::SameWeights::after_step;
+  if (same) work.steps.compare_weights("at the end of fit");
+  if (goes_on) commit(work);  // as the ranks are now: finish() makes weights of their own one, kept weights take their place
+  work.steps.finish(work.signal);
+  if (!same) work.steps.compare_weights("at the end of fit");
   if (work.steps.has_kept_weights()) work.steps.give_back_weights();
   work.steps.average_buffers();
   if (!goes_on) commit(work);
@@ -220,7 +232,9 @@ template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
   work.steps.reduce(together);
   const std::string& folder = work.options.checkpoint.folder.path();
   std::string what = text("fit: {} ended it after step {}; ", name_of_signal(work.signal), work.steps.steps());
-  if (folder.empty()) what += "nothing is saved: with .checkpoint = {.folder = \"run\"} the next start would go on from there";
+  if (facts_.serves) what += "catch it on all ranks to save the training: trainer.save(path) is a call of servers too";
+  else if (folder.empty())
+    what += "nothing is saved: with .checkpoint = {.folder = \"run\"} the next start would go on from there";
   else what += text("the training is saved in {}, and goes on from there when the program is started again", folder);
   throw Interrupted(work.signal, what);
 }
@@ -252,7 +266,15 @@ template <class Scalar> const std::string& FitLoop<Scalar>::callback_state() {
 
 template <class Scalar> void FitLoop<Scalar>::resume(Steps& steps, FileRecords&& records) {
   place_ = records.place;
-  if (const FitFacts facts = steps.facts(); facts.local_sums && facts.rank != 0) place_.sums = {};  // the file's are of all ranks
+  if (const FitFacts facts = steps.facts(); facts.local_sums) {
+    const auto& all = place_.sums_of_ranks;
+    if (facts.rank < facts.ranks && all.size() == 3 * static_cast<std::size_t>(facts.ranks)) {
+      const double* const own = all.data() + 3 * facts.rank;
+      place_.sums = {own[0], own[1], own[2]};
+    } else if (facts.rank != 0) {
+      place_.sums = {};  // the file's are of all ranks
+    }
+  }
   history_ = std::move(records.history);
   callback_state_ = std::move(records.callbacks);
   loaded_optimizer_ = std::move(records.optimizer);
@@ -530,8 +552,8 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
 }
 
 /// This rank's signal, as ranks add them up: SIGINT, SIGTERM, another.
-inline void own_signal(const SignalWatch& signals, double* counts) {
-  const int own = signals.received();
+inline void own_signal(const SignalWatch& signals, int of_servers, double* counts) {
+  const int own = signals.received() != 0 ? signals.received() : of_servers;
   counts[0] = own == SIGINT ? 1 : 0;
   counts[1] = own == SIGTERM ? 1 : 0;
   counts[2] = own != 0 && own != SIGINT && own != SIGTERM ? 1 : 0;
@@ -547,17 +569,19 @@ template <class Scalar> void FitLoop<Scalar>::stop_at_signal(Work& work, const d
   work.control.stop(name_of_signal(signal));
 }
 
-/// After a step. Ranks add up what they have heard about four times a second, at a step that all know beforehand.
+/// After a step. Ranks add up what they have heard about four times a second, at a step that all know beforehand; where they do
+/// not wait for each other in each step, at one in which they do, or once a second.
 template <class Scalar> void FitLoop<Scalar>::look_for_signal(Work& work) {
   ++work.updates;
-  if (facts_.serves || !(work.options.interrupt.on_signals || work.options.interrupt.also != 0)) return;
+  if (!(work.options.interrupt.on_signals || work.options.interrupt.also != 0)) return;
   if (facts_.ranks == 1) {
-    if (work.signals.received() != 0) agree(work);
+    if (work.signals.received() != 0 || work.steps.signal_of_servers() != 0) agree(work);
     return;
   }
+  if (work.steps_wanted || work.updates < work.next_look || !facts_.asks) return;
+  if (work.updates < work.latest_look && !facts_.in_step && !work.steps.all_met()) return;
   double heard[4] = {};
-  own_signal(work.signals, heard);
-  if (work.steps_wanted || work.updates < work.next_look || !(facts_.in_step || work.steps.all_met())) return;
+  own_signal(work.signals, work.steps.signal_of_servers(), heard);
   constexpr double seconds = 0.25;
   const double now = seconds_now(), passed = std::max(1e-9, now - (work.looked > 0 ? work.looked : work.start));
   const auto since = static_cast<double>(work.updates - work.last_look);
@@ -566,6 +590,7 @@ template <class Scalar> void FitLoop<Scalar>::look_for_signal(Work& work) {
   work.looked = now;
   work.last_look = work.updates;
   work.next_look = work.updates + static_cast<std::int64_t>(heard[3]);
+  work.latest_look = work.updates + 4 * static_cast<std::int64_t>(heard[3]);
   stop_at_signal(work, {heard[0], heard[1], heard[2]});
 }
 
@@ -575,7 +600,7 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
   if (facts_.ranks > 1) {
     double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
                        facts_.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
-    own_signal(work.signals, asked + 4);
+    own_signal(work.signals, work.steps.signal_of_servers(), asked + 4);
     work.steps.reduce(asked);
     control.agree_to_stop(asked[0] > 0);
     control.agree_to_finish(asked[3] > 0);
@@ -583,7 +608,7 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
     stop_at_signal(work, {asked[4], asked[5], asked[6]});
   } else {
     double own[3];
-    own_signal(work.signals, own);
+    own_signal(work.signals, work.steps.signal_of_servers(), own);
     stop_at_signal(work, own);
   }
   place_.rate_factor = control.rate_factor();

@@ -60,6 +60,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),
                .scales_loss = std::same_as<typename Model::Activation, fp16>,
                .in_step = !PolicyState::simulated_time && state.same_weights() == parallel::SameWeights::after_step,
+               .asks = !PolicyState::simulated_time,
                .serves = parallel::ServesUpdates<PolicyState>,
                .same_weights = state.same_weights(),
                .metric_rows = rows,
@@ -103,8 +104,13 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   void epoch_ends(std::int64_t number) override {
     if (auto lease = train_step_.model().modify(); !train_step_.policy_state().epoch_ends(number)) lease.unchanged();
   }
-  void finish() override {
+  void finish([[maybe_unused]] int signal) override {
+    if constexpr (parallel::ServesUpdates<PolicyState>) train_step_.policy_state().set_signal(signal);
     if (auto lease = train_step_.model().modify(); !train_step_.policy_state().finish()) lease.unchanged();
+  }
+  int signal_of_servers() override {
+    if constexpr (parallel::ServesUpdates<PolicyState>) return train_step_.policy_state().signal();
+    else return 0;
   }
   void average_buffers() override { train_step_.policy_state().average_buffers(); }
   void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
@@ -141,6 +147,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   void start_again() override {
     const auto lease = train_step_.model().modify();
     train_step_.policy_state().start();
+    saved_.take_own();
   }
   std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
 

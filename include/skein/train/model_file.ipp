@@ -148,6 +148,10 @@ struct ReaderSource final : SectionSource {
     reader.take(name);
     return true;
   }
+  void leave(const char* prefix) override {
+    for (const SectionInfo& s : reader.sections())
+      if (s.name.starts_with(prefix)) reader.take(s.name);
+  }
   void finish() override { reader.finish(); }
   const std::string& path() const override { return reader.path(); }
   CheckpointReader& reader;

@@ -52,10 +52,12 @@ template <class TrainStep> class SavedArrays {
   using Kept = std::vector<std::vector<Scalar>>;
   void save_to(SectionSink& sink, bool whole, const Kept& kept) {
     auto& state = train_step_.policy_state();
+    const bool own = has_own && !whole && state.ranks() > 1;
+    if (own) keep_own_buffers();
     state.average_buffers();
     state.before_save();
-    if constexpr (!parallel::SharesBatches<PolicyState>)
-      whole = whole || (state.ranks() > 1 && state.same_weights() != parallel::SameWeights::after_step);
+    const bool drifted = has_own && drifts();
+    whole = whole || drifted;
     if (whole) {
       train_step_.gather_state();
       if (state.rank() == 0) save_whole(sink);
@@ -68,11 +70,15 @@ template <class TrainStep> class SavedArrays {
       if constexpr (detail::keeps_curvature<TrainStep>) train_step_.gather_curvature();
     }
     if (state.rank() == 0) save_objects(sink);
+    if (own) save_own(sink, drifted);
   }
+  /// Buffers are each rank's own again, so that commits change nothing of a training.
   void saved() {
     train_step_.drop_state();
     memory_.clear();
     gathered_.clear();
+    if (!own_buffers_.empty()) write(train_step_.whole_buffers(), own_buffers_.data());
+    own_buffers_.clear();
   }
 
   void load_from(SectionSource& source, Kept& kept) {
@@ -86,6 +92,15 @@ template <class TrainStep> class SavedArrays {
       if (scaled) from_bytes(byte_span(bytes), scaler, source.path(), -1);
     }
     auto curvature = curvature_of(source);
+    const std::string mine = own_prefix();
+    const bool drifted = has_own && drifts() && source.has(array(mine + "parameters/", Model::program.parameters()));
+    std::vector<std::byte> own_policy;
+    if (drifted) {
+      source.object((mine + "policy").c_str(), own_policy);
+      if (Model::scales_loss && source.object((mine + "loss_scaler").c_str(), bytes))
+        from_bytes(byte_span(bytes), scaler, source.path(), -1);
+      curvature = curvature_of(source, mine);
+    }
     std::vector<Arena<Scalar>> staged;  // first into memory of our own, so that a file of another network changes nothing
     const auto stage = [&](std::size_t size, const std::string& prefix, Entries entries) {
       staged.emplace_back(size);
@@ -101,10 +116,16 @@ template <class TrainStep> class SavedArrays {
       if (const SavedArray a = array(kept_prefix + prefix, entries); source.has(a)) source.array(a, copies.back().data());
       else if (!entries.empty()) copies.clear();
     });
+    std::vector<Arena<Scalar>> own = own_arrays(source, mine, drifted);
+    source.leave("rank_");
     source.finish();
+    own_ = std::move(own);
     if (copies.size() == 2) take_kept(kept, std::move(copies));
     else kept.clear();
-    if constexpr (detail::policy_keeps_state<TrainStep>) load_policy(policy, kind, source.path());
+    if constexpr (detail::policy_keeps_state<TrainStep>) {
+      load_policy(policy, kind, source.path());
+      load_policy(own_policy, kind, source.path());
+    }
     [[maybe_unused]] const auto lease = train_step_.model().modify();
     auto next = staged.begin();
     detail::for_each_arena(train_step_, [&](auto arena, const char*, Entries) {
@@ -115,8 +136,24 @@ template <class TrainStep> class SavedArrays {
     train_step_.scatter();
     if constexpr (Model::scales_loss) train_step_.loss_scaler() = scaler;
   }
+  /// After load_from() of a commit of as many ranks, when the ranks' weights have been made one: what this rank has of its own.
+  void take_own() {
+    for (std::size_t a = 0; a < own_.size(); ++a) {
+      if (own_[a].size() == 0) continue;
+      if (a >= 2) train_step_.set_state(static_cast<int>(a - 2), own_[a].data());
+      else write(a == 0 ? train_step_.whole_parameters() : train_step_.whole_buffers(), own_[a].data());
+    }
+    own_.clear();
+  }
 
  private:
+  /// Each rank has a whole model, which need not be that of the others: of a Pipeline it has its stages.
+  static constexpr bool has_own = !parallel::SharesBatches<PolicyState>;
+  /// They may differ after a step.
+  bool drifts() const {
+    const auto& state = train_step_.policy_state();
+    return state.ranks() > 1 && state.same_weights() != parallel::SameWeights::after_step;
+  }
   inline static const std::string kept_prefix = "kept_weights/";
   static SavedArray array(const std::string& prefix, Entries entries) {
     return {prefix, entries, Model::program.parts(), section_type<Scalar>()};
@@ -219,21 +256,69 @@ template <class TrainStep> class SavedArrays {
       sink.array(array(detail::state_prefix(k), entries), range, values);
     }
   }
-  void save_objects([[maybe_unused]] SectionSink& sink) {
-    if constexpr (Model::scales_loss) sink.object("loss_scaler", to_bytes(train_step_.loss_scaler()));
-    if constexpr (detail::keeps_curvature<TrainStep>) sink.object("curvature", to_bytes(train_step_.curvature().saved()));
+  template <class Array> void write(const Array& to, const Scalar* from) {
+    HostCopy<Scalar, Device>::write(to.data, from, to.size, train_step_.model().where());
+  }
+  /// What a commit has of one rank alone begins so: "rank_1_of_2/parameters/0.weight".
+  std::string own_prefix() {
+    const auto& state = train_step_.policy_state();
+    return "rank_" + std::to_string(state.rank()) + "_of_" + std::to_string(state.ranks()) + "/";
+  }
+  void keep_own_buffers() {
+    const auto buffers = train_step_.whole_buffers();
+    HostCopy<Scalar, Device> copy;
+    const Scalar* from = copy.read(buffers.data, buffers.size, train_step_.model().where());
+    own_buffers_.assign(from, from + buffers.size);
+  }
+  /// The buffers before they were averaged; where ranks drift, all of a rank but 0, whose weights are those of the file.
+  void save_own(SectionSink& sink, bool drifted) {
+    const std::string mine = own_prefix();
+    sink.array(array(mine + "buffers/", Model::program.buffers()), {0, static_cast<long>(own_buffers_.size())},
+               own_buffers_.data());
+    if (!drifted || train_step_.policy_state().rank() == 0) return;
+    const auto save = [&](auto arena, const std::string& prefix) {
+      sink.array(array(mine + prefix, Model::program.parameters()), {0, static_cast<long>(arena.size)},
+                 read(arena.data, arena.size));
+    };
+    save(train_step_.whole_parameters(), "parameters/");
+    for (int k = 0; k < train_step_.optimizer().arrays(); ++k) save(train_step_.state(k), detail::state_prefix(k));
+    save_objects(sink, mine);
+  }
+  std::vector<Arena<Scalar>> own_arrays(SectionSource& source, const std::string& mine, bool drifted) {
+    std::vector<Arena<Scalar>> all;
+    const auto stage = [&](bool wanted, const std::string& prefix, std::size_t size, Entries entries) {
+      const SavedArray a = array(mine + prefix, entries);
+      wanted = wanted && source.has(a);
+      all.emplace_back(wanted ? size : 0);
+      if (wanted) source.array(a, all.back().data());
+    };
+    if (!has_own) return all;
+    detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
+      stage(drifted || !all.empty(), prefix, arena.size, entries);  // the buffers in any case
+    });
+    for (int k = 0; drifted && k < train_step_.optimizer().arrays(); ++k)
+      stage(true, detail::state_prefix(k), static_cast<std::size_t>(Model::sizes.stored), Model::program.parameters());
+    return all;
+  }
+  void save_objects([[maybe_unused]] SectionSink& sink, const std::string& prefix = {}) {
+    const auto save = [&](const char* name, std::vector<std::byte>&& bytes) {
+      sink.object((prefix + name).c_str(), std::move(bytes));
+    };
+    if constexpr (Model::scales_loss) save("loss_scaler", to_bytes(train_step_.loss_scaler()));
+    if constexpr (detail::keeps_curvature<TrainStep>) save("curvature", to_bytes(train_step_.curvature().saved()));
     if constexpr (detail::policy_keeps_state<TrainStep>) {
       const std::vector<std::byte> bytes = to_bytes(train_step_.policy_state());
-      sink.object("policy_kind", to_bytes(train_step_.policy_state().saved_as()));
-      sink.object("policy", to_bytes(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
+      if (prefix.empty()) save("policy_kind", to_bytes(train_step_.policy_state().saved_as()));
+      save("policy", to_bytes(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
     }
   }
-  auto curvature_of([[maybe_unused]] SectionSource& source) {
+  auto curvature_of([[maybe_unused]] SectionSource& source, [[maybe_unused]] const std::string& prefix = {}) {
     if constexpr (detail::keeps_curvature<TrainStep>) {
       auto saved = train_step_.curvature().saved();
       const auto own = saved;
       std::vector<std::byte> bytes;
-      if (!source.object("curvature", bytes)) throw FileError(source.path(), -1, "has no section 'curvature' (Kfac)");
+      if (!source.object((prefix + "curvature").c_str(), bytes))
+        throw FileError(source.path(), -1, "has no section 'curvature' (Kfac)");
       from_bytes(byte_span(bytes), saved, source.path(), -1);
       if (!saved.same_sizes(own))
         throw FileError(source.path(), -1, "its factors of layers (Kfac) have other sizes: it is damaged");
@@ -252,7 +337,9 @@ template <class TrainStep> class SavedArrays {
 
   TrainStep& train_step_;
   std::vector<Arena<Scalar>> memory_;
-  Kept gathered_;  // where stages have parts of it
+  std::vector<Arena<Scalar>> own_;  // what was loaded of this rank alone: parameters, buffers, the optimizer's arrays, or nothing
+  std::vector<Scalar> own_buffers_;  // while a commit is written
+  Kept gathered_;                    // where stages have parts of it
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

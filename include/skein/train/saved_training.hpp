@@ -43,6 +43,8 @@ class SectionSource {
   virtual void array(const SavedArray& array, void* values) = 0;
   /// False where there is none of that name.
   virtual bool object(const char* name, std::vector<std::byte>& bytes) = 0;
+  /// What begins so and was not asked for stays in the file.
+  virtual void leave(const char* prefix) = 0;
   /// Throws FileError where there is more than was asked for: what follows may change the training.
   virtual void finish() = 0;
   virtual const std::string& path() const = 0;
@@ -70,7 +72,8 @@ class SavedTraining {
   virtual void saved() = 0;
   /// Takes arrays and objects from the source, all or nothing.
   virtual void load_from(SectionSource& source) = 0;
-  /// After it: the ranks make their weights one, as at the start. A call of all ranks.
+  /// After it: the ranks make their weights one, as at the start, or take those of their own, where a commit has them. A call of
+  /// all ranks.
   virtual void start_again() = 0;
   virtual void reduce(std::span<double> values) = 0;
   virtual std::vector<std::string> texts_of_all(const std::string& own) = 0;

@@ -17,7 +17,7 @@ void check_interrupt(const FitInterrupt& options);
 /// reads the output has got the Ctrl-C too. The last watch gives back what was there.
 class SignalWatch {
  public:
-  enum class Ends { step, epoch };
+  enum class Ends { step, soon, epoch };
   /// `rank`: of the policy; rank 0's process says that it has heard. `when`: what ends before the fit does.
   SignalWatch(const FitInterrupt& options, int rank, Ends when);
   SignalWatch(const SignalWatch&) = delete;
@@ -41,6 +41,8 @@ class SignalWatch {
 
 /// "SIGINT".
 const char* name_of_signal(int signal);
+/// Throws Interrupted on a rank that served those whose fit the signal has ended.
+[[noreturn]] void leave_served(int signal);
 
 }  // namespace skein::inline SKEIN_ABI::train
 

@@ -34,7 +34,7 @@ struct Signals {
   /// Each signal's last round, and its first instant there: milliseconds of 32 bits.
   std::atomic<std::uint64_t> heard[count + 1] = {};
   std::atomic<std::uint64_t> together[count + 1] = {};  // the signals that end the same fits
-  std::atomic<int> say_step{0}, say_epoch{0};           // watches of rank 0
+  std::atomic<int> say[3] = {};                         // watches of rank 0, by what ends before the fit does
   std::atomic<bool> pipe_ignored{false};
 };
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<std::uint64_t>::is_always_lock_free,
@@ -83,8 +83,9 @@ extern "C" inline void skein_keep_signal(int number) {
     (void)s.heard[number].compare_exchange_strong(h, static_cast<std::uint64_t>(round) << 32 | now);
   if (first) {
     ignore_broken_pipes(s);
-    if (s.say_step > 0) say_at_signal(number, "after this step");
-    else if (s.say_epoch > 0) say_at_signal(number, "where all ranks meet, at the end of the epoch or before");
+    if (s.say[0] > 0) say_at_signal(number, "after this step");
+    else if (s.say[1] > 0) say_at_signal(number, "when all ranks have made the same step, within about a second");
+    else if (s.say[2] > 0) say_at_signal(number, "after this epoch");
   }
   if (second) {
     ::signal(number, SIG_DFL);
@@ -147,14 +148,14 @@ SKEIN_INLINE SignalWatch::SignalWatch(const FitInterrupt& options, int rank, End
   for (int i = 1; i <= detail::Signals::count; ++i)
     if ((own_ & detail::bit_of(i)) != 0) s.together[i] |= own_;
   says_ = rank == 0 && own_ != 0;
-  if (says_) ++(when_ == Ends::step ? s.say_step : s.say_epoch);
+  if (says_) ++s.say[static_cast<int>(when_)];
 }
 
 SKEIN_INLINE SignalWatch::~SignalWatch() {
   if (taken_) note_taken();  // what came meanwhile as well: launchers send several
   detail::Signals& s = detail::signals();
   const std::lock_guard lock(s.mutex);
-  if (says_) --(when_ == Ends::step ? s.say_step : s.say_epoch);
+  if (says_) --s.say[static_cast<int>(when_)];
   for (int i = 1; i <= detail::Signals::count; ++i)
     if ((own_ & detail::bit_of(i)) != 0 && --s.watched[i] == 0) {
       detail::give_back(s, i);
@@ -204,6 +205,10 @@ SKEIN_INLINE const char* name_of_signal(int signal) {
     default:
       return "a signal";
   }
+}
+
+SKEIN_INLINE void leave_served(int signal) {
+  throw Interrupted(signal, text("fit: {} ended it on the ranks that this one served", name_of_signal(signal)));
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

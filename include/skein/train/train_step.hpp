@@ -127,9 +127,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
 
   /// On a rank that serves, in place of steps: returns when those that train have finished. factor(step) is the schedule's, from
-  /// 0.
-  template <class Factor> void serve(const Factor& factor, double max_norm = 0) requires on_host<Device> {
-    ServerStep<Parts, Factor>(parts_, factor, max_norm).run();
+  /// 0; heard(): a signal that this rank has got, or 0, of which the others hear.
+  template <class Factor>
+  void serve(const Factor& factor, double max_norm = 0, const std::function<int()>& heard = nullptr) requires on_host<Device> {
+    ServerStep<Parts, Factor>(parts_, factor, max_norm, heard).run();
   }
 
   /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.

@@ -23,6 +23,7 @@
 #include "predict_table.hpp"
 #include "preparation.hpp"
 #include "refused_trainer.hpp"
+#include "signal_watch.hpp"
 #include "train_step.hpp"
 #include "weights_file.hpp"
 
@@ -253,13 +254,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         if (first < 0) first = step;
         return options.schedule(step - first);
       };
-      train_step_.serve(factor, options.clip_norm);
+      train::check_interrupt(options.interrupt);
+      train::SignalWatch signals(options.interrupt, 1, train::SignalWatch::Ends::soon);
+      train_step_.serve(factor, options.clip_norm, [&] { return signals.received(); });
+      const int signal = policy_state().signal();
+      if (signal != 0) signals.taken();
+      end_serving();
+      if (signal != 0) train::leave_served(signal);
     }
+    return {};
+  }
+  void end_serving() {
     Steps steps(train_step_, kept_weights_);
-    steps.finish();
+    steps.finish(0);
     steps.compare_weights("at the end of fit");
     loop_.served();
-    return {};
   }
 
   void reserve_for_prediction(long n) {

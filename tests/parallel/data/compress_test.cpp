@@ -82,6 +82,27 @@ TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == Approx(after[i]).margin(1e-5));
 }
 
+TEST_CASE("what all ranks' residuals take is memory of the rank that writes them alone", "[parallel]") {
+  using PolicyState = cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<4>>>>;
+  std::vector<std::size_t> kept(3), own(3);
+  CHECK_NOTHROW(sk::spawn(3,
+                          [&](sk::ThreadComm& world) {
+                            cases::Arena arena;
+                            PolicyState policy_state(world, sk::parallel::DataParallelOptions{}, arena.replica());
+                            policy_state.start();
+                            arena.fill(world.rank(), 0, 0);
+                            cases::step(policy_state, arena);
+                            const auto r = static_cast<std::size_t>(world.rank());
+                            const std::size_t nothing = sk::train::to_bytes(policy_state).size();
+                            policy_state.before_save();
+                            kept[r] = sk::train::to_bytes(policy_state).size() - nothing;
+                            own[r] = sizeof(float) * policy_state.exchange().residual().size();
+                          },
+                          {.deadline = 60}));
+  CHECK(own[0] > 0);
+  CHECK(kept == std::vector<std::size_t>{3 * own[0], 0, 0});
+}
+
 TEST_CASE("by size: the communicator's own all-reduce where it is cheaper, else the cheapest table", "[parallel]") {
   using sk::parallel::BySize;
   const sk::plan::Network network{.near = {1e-6, 1e-9}, .far = {1e-5, 1e-8}, .node = 4};

@@ -84,6 +84,11 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     return true;
   }
 
+  /// Ranks wait for each other: what a neighbour waits for has left before.
+  void reduce(std::span<double> values) { flush(), Base::reduce(values); }
+  void average_buffers() { flush(), Base::average_buffers(); }
+  void barrier() { flush(), Base::barrier(); }
+
   SameWeights same_weights() const { return SameWeights::after_fit; }
   /// Steps that this rank was ahead of the weights that it knew of a neighbour, at most.
   std::int64_t max_ahead() const { return ahead_; }
@@ -111,6 +116,10 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     std::memcpy(p.out.data() + count(), &p.newest, sizeof p.newest);
     p.sent = p.newest;
     (void)p.send.emplace(this->comm().isend(DeviceSpan<const Scalar>(p.out.data(), p.out.size()), p.rank, tag));
+  }
+  void flush() {
+    for (Peer& p : peers_)
+      if (p.sent < p.newest) wait(p, p.send, [&] { return p.sent == p.newest; });
   }
   void listen(Peer& p) { (void)p.receive.emplace(this->comm().irecv(DeviceSpan<Scalar>(p.in.data(), p.in.size()), p.rank, tag)); }
   void receive(Peer& p) {

@@ -93,8 +93,9 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
 
   void start() {
     this->check_place("ModelAverage");
-    anchored_ = std::exchange(loaded_, false);
+    anchored_ = false;
     for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
+    if (auto loaded = std::exchange(loaded_, {})) take_loaded(*loaded);
     if (!several()) return;
     Fnv1a f;
     f.add(replica().fingerprint)
@@ -126,8 +127,8 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     if (!works()) return false;
     bool changed = false;
     for (Fragment& f : fragments_) {  // all ranks take it in the same step, whenever it arrives
-      if (!f.request) continue;
-      (void)f.request->poll();
+      if (!f.under_way()) continue;
+      if (f.request) (void)f.request->poll();
       if (step_ >= f.begun + options_.delay) changed = finish_exchange(f) || changed;
     }
     if (step_ <= options_.first) return skip(changed);
@@ -168,9 +169,15 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   /// How often a part has become the mean so far.
   std::int64_t averages() const { return averages_; }
 
+  /// What is under way is saved as a sum that has arrived, which no rank has taken.
+  void before_save() {
+    for (Fragment& f : fragments_)
+      if (f.request) f.request->wait(), f.request.reset(), f.arrived = true;
+  }
   /// What serialize() saves is of this policy.
   static std::string saved_as() { return "ModelAverage"; }
-  template <class Archive> void serialize(Archive& archive, unsigned) {
+  static constexpr unsigned archive_version = 1;
+  template <class Archive> void serialize(Archive& archive, unsigned version) {
     std::vector<std::vector<Scalar>> arrays;
     if constexpr (has_outer) {
       arrays.resize(1 + outer_state_.size());
@@ -184,6 +191,10 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     bool anchored = anchored_;
     const std::size_t count = arrays.size();
     (archive & anchored & outer_steps & arrays);
+    Moment moment;
+    if (Archive::is_saving::value) moment = now();
+    if (version >= 1) (archive & moment);
+    moment.anchored = anchored;
     if constexpr (Archive::is_loading::value) {
       bool fits = arrays.size() == count;
       for (const auto& a : arrays) fits = fits && a.size() == anchor_.size();
@@ -192,7 +203,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
         Copy<Device, Cpu>::run((k == 0 ? anchor_ : outer_state_[k - 1]).data(), arrays[k].data(),
                                arrays[k].size() * sizeof(Scalar), replica().where);
       outer_steps_ = outer_steps;
-      loaded_ = anchored;
+      loaded_ = std::move(moment);
     }
   }
 
@@ -203,7 +214,48 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     std::int64_t begun = 0, averaged = 0;  // in which step
     std::int64_t samples = 0;              // seen before the values that travelled last
     std::optional<Request> request{};
+    bool arrived = false;  // of a request that was waited for before a save
+    bool under_way() const { return request || arrived; }
   };
+  /// Where in its periods a rank is: the step, four numbers of each fragment (begun, averaged, samples since, whether a sum is
+  /// under way), and those sums.
+  struct Moment {
+    bool anchored = false;
+    std::int64_t step = 0;
+    std::vector<std::int64_t> fragments{};
+    std::vector<Scalar> sums{};
+    template <class Archive> void serialize(Archive& archive, unsigned) { (archive & step & fragments & sums); }
+  };
+  Moment now() const {
+    Moment m{.step = step_};
+    for (const Fragment& f : fragments_) {
+      for (const std::int64_t n : {f.begun, f.averaged, samples_ - f.samples, std::int64_t{f.arrived}}) m.fragments.push_back(n);
+      if (!f.arrived) continue;
+      m.sums.resize(m.sums.size() + f.width);
+      Copy<Cpu, Device>::run(m.sums.data() + m.sums.size() - f.width, travels_.data() + f.place, f.width * sizeof(Scalar), {},
+                             replica().where);
+    }
+    return m;
+  }
+  /// Of a file with other fragments no more than the anchor.
+  void take_loaded(const Moment& m) {
+    anchored_ = m.anchored;
+    std::size_t sums = 0;
+    for (std::size_t i = 0; i < fragments_.size() && m.fragments.size() == 4 * fragments_.size(); ++i)
+      sums += m.fragments[4 * i + 3] != 0 ? fragments_[i].width : 0;
+    if (m.fragments.size() != 4 * fragments_.size() || m.sums.size() != sums) return;
+    step_ = m.step;
+    const Scalar* from = m.sums.data();
+    for (std::size_t i = 0; i < fragments_.size(); ++i) {
+      Fragment& f = fragments_[i];
+      f.begun = m.fragments[4 * i], f.averaged = m.fragments[4 * i + 1];
+      f.samples = samples_ - m.fragments[4 * i + 2];
+      f.arrived = m.fragments[4 * i + 3] != 0;
+      if (!f.arrived) continue;
+      Copy<Device, Cpu>::run(travels_.data() + f.place, from, f.width * sizeof(Scalar), replica().where);
+      from += f.width;
+    }
+  }
 
   /// A mean over one rank is the model itself; an outer optimizer has its own way with that.
   bool works() const { return several() || has_outer; }
@@ -221,7 +273,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   bool finish_exchanges() {
     bool changed = false;
     for (Fragment& f : fragments_)
-      if (f.request) changed = finish_exchange(f) || changed;
+      if (f.under_way()) changed = finish_exchange(f) || changed;
     return changed;
   }
 
@@ -269,7 +321,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the
   /// parameters.
   bool begin(Fragment& f) {
-    const bool changed = f.request && finish_exchange(f);
+    const bool changed = f.under_way() && finish_exchange(f);
     const long n = f.range.end - f.range.begin;
     Scalar* to = travels_.data() + f.place;
     const Scalar weight = static_cast<Scalar>(options_.weighted ? samples_ - f.samples : 1);
@@ -285,8 +337,9 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   /// Takes what has arrived.
   bool finish_exchange(Fragment& f) {
     const auto before = std::chrono::steady_clock::now();
-    f.request->wait();
+    if (f.request) f.request->wait();
     f.request.reset();
+    f.arrived = false;
     const long n = f.range.end - f.range.begin;
     Scalar* sum = travels_.data() + f.place;
     Scalar weight = 0;
@@ -338,7 +391,8 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   std::vector<Arena<Scalar, Device>> outer_state_;
   std::vector<Fragment> fragments_;
   std::int64_t step_ = 0, samples_ = 0, averages_ = 0, outer_steps_ = 0;
-  bool anchored_ = false, loaded_ = false;
+  bool anchored_ = false;
+  std::optional<Moment> loaded_;  // until start()
 };
 
 /// Every rank trains alone; after every so many steps (or epochs) each weight becomes its mean over the ranks:

@@ -20,7 +20,9 @@ template <int N> inline constexpr bool is_a_count = N >= 0;
 template <class Inner> class ExchangesSometimes : public Inner {
  public:
   static constexpr bool local_sums = true;
-  static constexpr Capabilities capabilities = Inner::capabilities | Capabilities{Capability::lets_weights_drift};
+  static constexpr Capabilities capabilities =
+      Inner::capabilities | Capabilities{Capability::lets_weights_drift, Capability::keeps_state};
+  static constexpr unsigned archive_version = 1;
   using Inner::Inner;
   bool synchronizes_gradients() const { return now_ && Inner::synchronizes_gradients(); }
   /// Reduce::Sum makes steps of all ranks' gradients that many times as large; those of its own are what they are.
@@ -40,11 +42,21 @@ template <class Inner> class ExchangesSometimes : public Inner {
   SameWeights same_weights() const { return SameWeights::after_fit; }
   /// Another policy has made the replicas one at the end of a fit: finish() has nothing left to do.
   void weights_agree() { drifted_ = false; }
+  /// What serialize() saves is of this policy: whether the replicas have drifted, and what the exchange keeps.
+  std::string saved_as() const {
+    if constexpr (inner_keeps) return Inner::saved_as();
+    else return "drift";
+  }
+  template <class Archive> void serialize(Archive& archive, unsigned version) {
+    if constexpr (inner_keeps) Inner::serialize(archive, 0);
+    if (version >= 1) (archive & drifted_);
+  }
 
  protected:
   void exchange_now(bool now) { now_ = now; }
 
  private:
+  static constexpr bool inner_keeps = Inner::capabilities.has(Capability::keeps_state);
   bool now_ = true, drifted_ = false;
 };
 

@@ -2,6 +2,8 @@
 // EncodedExchange: what Compress and Algorithm choose: gradients of a bucket are encoded, summed over the ranks by one algorithm,
 // and decoded. The sums of the batch behind the parameters are exact: they never pass a compressor.
 #pragma once
+#include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,12 +99,23 @@ template <class Compressor, class Chosen> struct EncodedExchange {
       for (const Job& job : jobs_) job.bucket().append_residual(all);
       return all;
     }
-    /// Before a training is saved, on all ranks: rank 0 gets what the others keep.
+    /// Before a training is saved, on all ranks: rank 0 gets what the others keep, a piece after the other, since each piece goes
+    /// to all.
     void before_save() {
       if constexpr (Job::keeps_residual) {
+        constexpr std::size_t most = 16 * 1024;
         const std::vector<float> own = residual();
-        kept_.residuals.resize(own.size() * static_cast<std::size_t>(this->comm().size()));
-        this->comm().all_gather(own, kept_.residuals);
+        const std::size_t n = own.size(), ranks = static_cast<std::size_t>(this->comm().size());
+        const bool writes = this->comm().rank() == 0;
+        if (writes) kept_.residuals.resize(n * ranks);
+        std::vector<float> piece;
+        for (std::size_t at = 0; at < n; at += most) {
+          const std::size_t count = std::min(most, n - at);
+          piece.resize(count * ranks);
+          this->comm().all_gather(std::span(own).subspan(at, count), piece);
+          for (std::size_t r = 0; writes && r < ranks; ++r)
+            std::copy_n(piece.data() + r * count, count, kept_.residuals.data() + r * n + at);
+        }
       }
     }
     /// What serialize() saves is of this compressor alone. The word in files is the one that it has always been.

@@ -58,8 +58,12 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   }
 
   void serve(const UpdateCallback& update) {
-    report_ = ServerLoop<Comm, Scalar, Bound>(comm(), this->replica(), options_, ranks()).run(update, version_);
+    ServerLoop<Comm, Scalar, Bound> loop(comm(), this->replica(), options_, ranks());
+    report_ = loop.run(update, version_);
+    signal_ = loop.signal();
   }
+  int signal() const { return signal_; }
+  void set_signal(int signal) { signal_ = signal; }
 
   /// Waits for the weights that answer the gradients of the step before.
   bool before_step(std::int64_t) { return pull(); }
@@ -92,7 +96,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     if (!serves()) {
       pull();
       average_buffers();
-      message_ = {Message::Done, comm().rank(), 0, version_, 1, 0};
+      message_ = {Message::Done, comm().rank(), std::exchange(signal_, 0), version_, 1, 0};
       for (int s = 0; s < options_.servers; ++s) say(s, message_);
       wait_for_sends();
     }
@@ -187,6 +191,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
       receives_[i].reset();
     }
     version_ = replies_[0].version;
+    for (const detail::ServerReply& r : replies_) signal_ = std::max(signal_, static_cast<int>(r.signal));
     wait_for_sends();
     this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     return true;
@@ -198,6 +203,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   std::vector<detail::ServerReply> replies_;
   Message message_;
   std::int64_t version_ = 0;
+  int signal_ = 0;
   bool awaited_ = false;  // gradients have gone, weights have not come
   ServerReport report_;
 };

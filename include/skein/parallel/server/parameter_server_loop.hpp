@@ -23,6 +23,8 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     for (Worker& w : workers_) w.copy.resize(count());
   }
 
+  /// The signal that ended the workers' fit; 0: none.
+  int signal() const { return signal_; }
   /// `version`: updates of the training so far, which Adam counts; goes on counting.
   ServerReport run(const UpdateCallback& update, std::int64_t& version) {
     update_ = &update;
@@ -110,6 +112,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
       }
       case Message::Done:
         w.done = true;
+        signal_ = std::max(signal_, static_cast<int>(m.step));
         --open_;
         break;
     }
@@ -182,7 +185,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
   void reply(Worker& w) {
     w.wait_for_sends();
     const int to = static_cast<int>(&w - workers_.data());
-    w.text.version = version_;
+    w.text = {version_, update_->signal()};
     DeviceSpan<const Scalar> values = weights();
     if constexpr (Bound != 0) {
       std::copy(values.begin(), values.end(), w.copy.begin());
@@ -201,7 +204,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
   double deadline_;
   const UpdateCallback* update_ = nullptr;
   std::int64_t version_ = 0;
-  int open_ = 0, array_ = 0;
+  int open_ = 0, array_ = 0, signal_ = 0;
   long pushes_ = 0;
   double late_ = 0;
   ServerReport report_;

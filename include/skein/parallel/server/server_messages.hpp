@@ -50,11 +50,11 @@ struct ServerMessage {
   static constexpr int tag = 31900, values_tag = 31901, reply_tag = 31902, reply_values_tag = 31903;
 
   std::int32_t kind = Push, worker = 0;
-  std::int64_t step = 0, version = 0;      // of the worker; updates that its weights had seen
+  std::int64_t step = 0, version = 0;  // of the worker (Done: the signal that ended its fit); updates that its weights had seen
   double expected_weight = 1, weight = 0;  // gradients are sums over samples of that weight in all, divided by expected_weight
 };
 struct ServerReply {
-  std::int64_t version = 0;
+  std::int64_t version = 0, signal = 0;  // that the server has got
 };
 }  // namespace detail
 

@@ -2,6 +2,8 @@
 // What a rank that serves does in place of steps: the policy receives gradients, and the stages of an update change and read them
 // as on a rank that trains, in this rank's part of the parameters.
 #pragma once
+#include <functional>
+
 #include "../../optim/schedule.hpp"
 #include "run_stages.hpp"
 #include "transform.hpp"
@@ -29,15 +31,19 @@ template <class Parts, class Factor> class ServerStep {
   using Scalar = typename Parts::Scalar;
 
  public:
-  ServerStep(Parts& parts, const Factor& factor, double clip_norm)
-      : parts_(parts), factor_(factor), clip_(optim::clip_norm_of(parts.optimizer.optimizer(), clip_norm)) {}
+  ServerStep(Parts& parts, const Factor& factor, double clip_norm, const std::function<int()>& heard)
+      : parts_(parts), factor_(factor), heard_(heard), clip_(optim::clip_norm_of(parts.optimizer.optimizer(), clip_norm)) {}
 
   void run() {
     parts_.memory.serve(parts_.model->gradient_arena().data, Parts::stored);
     parts_.policy_state.serve(
         {this, [](void* self, const parallel::ShardUpdate& u) { static_cast<ServerStep*>(self)->update(u); },
          parts_.optimizer.arrays(),
-         [](void* self, int k) -> void* { return static_cast<ServerStep*>(self)->parts_.optimizer.array(k).data; }});
+         [](void* self, int k) -> void* { return static_cast<ServerStep*>(self)->parts_.optimizer.array(k).data; },
+         [](void* self) -> int {
+           const auto& heard = static_cast<ServerStep*>(self)->heard_;
+           return heard ? heard() : 0;
+         }});
   }
 
  private:
@@ -57,6 +63,7 @@ template <class Parts, class Factor> class ServerStep {
 
   Parts& parts_;
   const Factor& factor_;
+  const std::function<int()>& heard_;
   double clip_;
 };
 

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that train weights of their own, as threads: killed or ended by a signal and started again.
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include <skein/comm/thread/spawn.hpp>
+
+#include "../support/own_weights_cases.hpp"
+#include "../support/temporary_folder.hpp"
+
+namespace sk = skein;
+namespace own = support::own_weights;
+
+namespace {
+template <class Make, class Optimizer>
+std::vector<double> on_ranks(int ranks, const Make& make, const Optimizer& optimizer, const own::Disturbed& disturbed) {
+  std::vector<double> outcome;
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    const std::vector<double> of_rank = own::fit(world, make, optimizer, disturbed);
+    if (world.rank() == 0) outcome = of_rank;
+  });
+  return outcome;
+}
+
+struct KillsAndEnds {
+  template <class Make, class Optimizer> void operator()(const char* name, const Make& make, const Optimizer& optimizer) const {
+    for (const int ranks : {1, 2, 3}) {
+      CAPTURE(name, ranks);
+      const support::TemporaryFolder folder;
+      const std::vector<double> whole = on_ranks(ranks, make, optimizer, {});
+      const std::string killed = folder / "killed", ended = folder / "ended";
+      for (const std::int64_t step : {2, 8, 13, 23})
+        CHECK_THROWS(on_ranks(ranks, make, optimizer, {.folder = killed, .killed_at = step}));
+      CHECK(on_ranks(ranks, make, optimizer, {.folder = killed}) == whole);
+      for (const std::int64_t step : {2, 15})
+        CHECK_THROWS_AS(on_ranks(ranks, make, optimizer, {.folder = ended, .signal_at = step, .every = 0}), sk::Interrupted);
+      CHECK(on_ranks(ranks, make, optimizer, {.folder = ended, .every = 0}) == whole);
+    }
+  }
+};
+}  // namespace
+
+TEST_CASE("ranks with weights of their own that are killed, or ended by a signal, go on with the same bits", "[train]") {
+  own::some_kinds(KillsAndEnds{});
+}
+TEST_CASE("so do ranks of each other policy", "[train]") { own::other_kinds(KillsAndEnds{}); }
+
+TEST_CASE("a commit of ranks with weights of their own goes on where all have the same, and on another number of ranks",
+          "[train]") {
+  const sk::optim::Adam adam{.lr = 0.02f};
+  const auto average = [](auto& w) { return sk::parallel::ModelAverage{w, sk::parallel::Period<7>{}}; };
+  const auto same = [](auto& w) { return sk::parallel::DataParallel{w}; };
+  const support::TemporaryFolder folder;
+  for (const char* copy : {"same", "one", "three"})
+    CHECK_THROWS_WITH(on_ranks(2, average, adam, {.folder = folder / copy, .killed_at = 5}),
+                      Catch::Contains("killed here"));  // commits step 3
+  CHECK_NOTHROW(on_ranks(2, same, adam, {.folder = folder / "same"}));
+  CHECK_NOTHROW(on_ranks(1, average, adam, {.folder = folder / "one"}));
+  CHECK_NOTHROW(on_ranks(3, average, adam, {.folder = folder / "three"}));
+}
