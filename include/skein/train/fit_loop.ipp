@@ -228,11 +228,10 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
 
 /// All ranks throw after what all have done together.
 template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
-  double together[1] = {0};
-  work.steps.reduce(together);
+  (void)work.steps.texts_of_all({});  // ranks that serve take part
   const std::string& folder = work.options.checkpoint.folder.path();
   std::string what = text("fit: {} ended it after step {}; ", name_of_signal(work.signal), work.steps.steps());
-  if (facts_.serves) what += "catch it on all ranks to save the training: trainer.save(path) is a call of servers too";
+  if (facts_.serves) what += "nothing is saved: a ParameterServer has no commits";
   else if (folder.empty())
     what += "nothing is saved: with .checkpoint = {.folder = \"run\"} the next start would go on from there";
   else what += text("the training is saved in {}, and goes on from there when the program is started again", folder);

@@ -260,7 +260,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       const int signal = policy_state().signal();
       if (signal != 0) signals.taken();
       end_serving();
-      if (signal != 0) train::leave_served(signal);
+      if (signal != 0) {
+        (void)policy_state().texts_of_all({});  // all leave together
+        train::leave_served(signal);
+      }
     }
     return {};
   }
