@@ -14,31 +14,18 @@
 #include "../parallel/concepts.hpp"
 #include "archive.hpp"
 #include "host_copy.hpp"
+#include "own_arrays.hpp"
 #include "saved_training.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
-namespace detail {
-/// Calls visit(arena, prefix of the section names, entries) for each array of the model: on the model's device.
-template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_step, Visit&& visit) {
-  using Model = std::remove_cvref_t<decltype(train_step.model())>;
-  visit(train_step.whole_parameters(), "parameters/", Model::program.parameters());
-  visit(train_step.whole_buffers(), "buffers/", Model::program.buffers());
-}
-/// Is there a section "policy".
-template <class TrainStep> inline constexpr bool policy_keeps_state =
-    parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;
-/// Is there a section "curvature".
-template <class TrainStep> inline constexpr bool keeps_curvature =
-    optim::needs_curvature<std::remove_cvref_t<decltype(std::declval<TrainStep&>().optimizer().optimizer())>>;
-/// The names of the sections of an optimizer's array.
-inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
-}  // namespace detail
-
 /// Refers to the train step, and keeps copies of a device's arrays while they are written.
-template <class TrainStep> class SavedArrays {
+template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
+  using Base = OwnArrays<TrainStep>;
+  using Base::train_step_, Base::own_, Base::own_buffers_, Base::has_own, Base::drifts, Base::array, Base::write,
+      Base::own_prefix, Base::keep_own_buffers, Base::own_arrays;
   using Model = std::remove_cvref_t<decltype(std::declval<TrainStep&>().model())>;
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
@@ -46,7 +33,7 @@ template <class TrainStep> class SavedArrays {
   using Entries = std::span<const plan::Entry>;
 
  public:
-  explicit SavedArrays(TrainStep& train_step) : train_step_(train_step) {}
+  explicit SavedArrays(TrainStep& train_step) : Base(train_step) {}
 
   /// `kept`: copies of parameters and buffers that a callback has asked for, or nothing.
   using Kept = std::vector<std::vector<Scalar>>;
@@ -136,28 +123,9 @@ template <class TrainStep> class SavedArrays {
     train_step_.scatter();
     if constexpr (Model::scales_loss) train_step_.loss_scaler() = scaler;
   }
-  /// After load_from() of a commit of as many ranks, when the ranks' weights have been made one: what this rank has of its own.
-  void take_own() {
-    for (std::size_t a = 0; a < own_.size(); ++a) {
-      if (own_[a].size() == 0) continue;
-      if (a >= 2) train_step_.set_state(static_cast<int>(a - 2), own_[a].data());
-      else write(a == 0 ? train_step_.whole_parameters() : train_step_.whole_buffers(), own_[a].data());
-    }
-    own_.clear();
-  }
 
  private:
-  /// Each rank has a whole model, which need not be that of the others: of a Pipeline it has its stages.
-  static constexpr bool has_own = !parallel::SharesBatches<PolicyState>;
-  /// They may differ after a step.
-  bool drifts() const {
-    const auto& state = train_step_.policy_state();
-    return state.ranks() > 1 && state.same_weights() != parallel::SameWeights::after_step;
-  }
   inline static const std::string kept_prefix = "kept_weights/";
-  static SavedArray array(const std::string& prefix, Entries entries) {
-    return {prefix, entries, Model::program.parts(), section_type<Scalar>()};
-  }
   static std::size_t size(plan::Range r) { return static_cast<std::size_t>(r.end - r.begin); }
   const Scalar* read(const Scalar* from, std::size_t n) {
     if constexpr (on_host<Device>) return from;
@@ -256,20 +224,6 @@ template <class TrainStep> class SavedArrays {
       sink.array(array(detail::state_prefix(k), entries), range, values);
     }
   }
-  template <class Array> void write(const Array& to, const Scalar* from) {
-    HostCopy<Scalar, Device>::write(to.data, from, to.size, train_step_.model().where());
-  }
-  /// What a commit has of one rank alone begins so: "rank_1_of_2/parameters/0.weight".
-  std::string own_prefix() {
-    const auto& state = train_step_.policy_state();
-    return "rank_" + std::to_string(state.rank()) + "_of_" + std::to_string(state.ranks()) + "/";
-  }
-  void keep_own_buffers() {
-    const auto buffers = train_step_.whole_buffers();
-    HostCopy<Scalar, Device> copy;
-    const Scalar* from = copy.read(buffers.data, buffers.size, train_step_.model().where());
-    own_buffers_.assign(from, from + buffers.size);
-  }
   /// The buffers before they were averaged; where ranks drift, all of a rank but 0, whose weights are those of the file.
   void save_own(SectionSink& sink, bool drifted) {
     const std::string mine = own_prefix();
@@ -283,22 +237,6 @@ template <class TrainStep> class SavedArrays {
     save(train_step_.whole_parameters(), "parameters/");
     for (int k = 0; k < train_step_.optimizer().arrays(); ++k) save(train_step_.state(k), detail::state_prefix(k));
     save_objects(sink, mine);
-  }
-  std::vector<Arena<Scalar>> own_arrays(SectionSource& source, const std::string& mine, bool drifted) {
-    std::vector<Arena<Scalar>> all;
-    const auto stage = [&](bool wanted, const std::string& prefix, std::size_t size, Entries entries) {
-      const SavedArray a = array(mine + prefix, entries);
-      wanted = wanted && source.has(a);
-      all.emplace_back(wanted ? size : 0);
-      if (wanted) source.array(a, all.back().data());
-    };
-    if (!has_own) return all;
-    detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
-      stage(drifted || !all.empty(), prefix, arena.size, entries);  // the buffers in any case
-    });
-    for (int k = 0; drifted && k < train_step_.optimizer().arrays(); ++k)
-      stage(true, detail::state_prefix(k), static_cast<std::size_t>(Model::sizes.stored), Model::program.parameters());
-    return all;
   }
   void save_objects([[maybe_unused]] SectionSink& sink, const std::string& prefix = {}) {
     const auto save = [&](const char* name, std::vector<std::byte>&& bytes) {
@@ -335,11 +273,8 @@ template <class TrainStep> class SavedArrays {
       from_bytes(byte_span(state), train_step_.policy_state(), path, 0);
   }
 
-  TrainStep& train_step_;
   std::vector<Arena<Scalar>> memory_;
-  std::vector<Arena<Scalar>> own_;  // what was loaded of this rank alone: parameters, buffers, the optimizer's arrays, or nothing
-  std::vector<Scalar> own_buffers_;  // while a commit is written
-  Kept gathered_;                    // where stages have parts of it
+  Kept gathered_;  // where stages have parts of it
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -250,28 +250,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   History serve([[maybe_unused]] const FitOptions& options) {
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) {
       std::int64_t first = loop_.first_step_of_loaded();  // else that of the first gradients that come
-      const auto factor = [&](std::int64_t step) {
-        if (first < 0) first = step;
-        return options.schedule(step - first);
-      };
+      const auto factor = [&](std::int64_t step) { return options.schedule(step - (first < 0 ? first = step : first)); };
       train::check_interrupt(options.interrupt);
       train::SignalWatch signals(options.interrupt, 1, train::SignalWatch::Ends::soon);
       train_step_.serve(factor, options.clip_norm, [&] { return signals.received(); });
       const int signal = policy_state().signal();
       if (signal != 0) signals.taken();
-      end_serving();
-      if (signal != 0) {
-        (void)policy_state().texts_of_all({});  // all leave together
-        train::leave_served(signal);
-      }
+      Steps steps(train_step_, kept_weights_);
+      steps.finish(0), steps.compare_weights("at the end of fit"), loop_.served();
+      if (signal != 0) (void)policy_state().texts_of_all({}), train::leave_served(signal);  // all together
     }
     return {};
-  }
-  void end_serving() {
-    Steps steps(train_step_, kept_weights_);
-    steps.finish(0);
-    steps.compare_weights("at the end of fit");
-    loop_.served();
   }
 
   void reserve_for_prediction(long n) {
