@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/train/own_arrays.hpp>
 
 #include "../support/own_weights_cases.hpp"
 #include "../support/temporary_folder.hpp"
