@@ -177,6 +177,41 @@ TEST_CASE("two processes do not save into one folder, and what a killed one left
   CHECK_FALSE(std::filesystem::exists(run.partial(24)));
 }
 
+TEST_CASE("a folder that is removed under a training is made again, and one that another job has taken is refused", "[train]") {
+  for (const int ranks : {1, 2}) {
+    const support::TemporaryFolder folder;
+    sk::FitOptions options = options_of(folder / "run", 3);
+    const auto at_step_7 = [&](const std::function<void()>& act) {
+      sk::FitOptions o = options;
+      o.callbacks.add(AtStep{[act](std::int64_t s, sk::train::FitControl&) {
+        if (s == 7) act();
+      }});
+      return o;
+    };
+    const Outcome whole = on_ranks(ranks, not_killed(options_of("")), replicated);
+    std::atomic<int> first = 0;
+    const sk::FitOptions removed = at_step_7([&] {
+      if (first++ == 0) std::filesystem::remove_all(folder / "run");
+    });
+    CHECK(on_ranks(ranks, removed, replicated) == whole);
+    sk::train::CommitFolder run(folder / "run");
+    CHECK(run.steps() == std::vector<std::int64_t>{24, 21, 18});
+    CHECK_NOTHROW(run.lock(0.05));  // which the training has freed
+
+    options = options_of(folder / "other", 3);
+    sk::train::CommitFolder other(folder / "other");
+    first = 0;
+    const sk::FitOptions taken = at_step_7([&] {
+      if (first++ > 0) return;
+      std::filesystem::rename(folder / "other", folder / "moved");
+      other.lock();
+    });
+    CHECK_THROWS_WITH(on_ranks(ranks, taken, replicated), Catch::Contains("was removed or renamed while this training ran"));
+    CHECK(other.steps().empty());
+    CHECK(sk::train::CommitFolder(folder / "moved").steps() == std::vector<std::int64_t>{6, 3});
+  }
+}
+
 TEST_CASE("a stopped fit goes on when the program is started again, one that a callback finished does not", "[train]") {
   const Outcome whole = alone(not_killed(options_of("")));
   const support::TemporaryFolder folder;

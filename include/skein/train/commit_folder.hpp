@@ -35,13 +35,16 @@ class CommitFolder {
   /// that were broken off have left. Waits so many seconds for a process that is about to end, or whose machine died: an NFS
   /// server keeps its lock for a while. Where the file system has no locks, that is said on the error output.
   void lock(double seconds = 120);
-  /// Writes what a rank has of the commit of a step; after it has returned, it is on the disk. Ranks call it at the same time.
+  /// Writes what a rank has of the commit of a step; after it has returned, it is on the disk. Ranks call it at the same time. A
+  /// folder that was removed or renamed since lock() is made again, and locked: a training goes on saving, and says so. Throws
+  /// FileError where another process has locked the one that has its name now.
   WrittenFile write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const;
   /// One process, when all shards are written: writes the manifest, with these facts, and renames: now it is a commit. Then
   /// removes those of earlier steps, but for the last `keep` with this one.
   void publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileMetadata& facts, int keep) const;
 
  private:
+  void make_again() const;
   void recover() const;
   void sweep() const;
   void replace(std::int64_t step) const;
@@ -49,7 +52,7 @@ class CommitFolder {
   std::string before(std::int64_t step) const { return commit(step) + ".before"; }
 
   std::string path_;
-  int lock_ = -1;
+  mutable int lock_ = -1;  // make_again() takes another
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include <utility>
 
 #include "../core/atomic_file.hpp"
 #include "commit_folder.hpp"
@@ -64,6 +65,13 @@ inline void remove_commit(const std::string& path) {
   for (const std::string& name : names_in(path)) ::unlink((path + "/" + name).c_str());
   ::rmdir(path.c_str());
 }
+/// The file that keeps other jobs out: network file systems lock no folders.
+inline std::string lock_file(const std::string& folder) { return folder + "/.lock"; }
+inline int open_lock(const std::string& name) {
+  const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (file < 0) fail_folder(name, "the file that keeps other jobs out cannot be made");
+  return file;
+}
 /// The step of "step_00000500"; -1 of another name.
 inline std::int64_t step_of(std::string_view name) {
   std::int64_t step = -1;
@@ -93,9 +101,8 @@ SKEIN_INLINE std::vector<std::int64_t> CommitFolder::steps() const {
 
 SKEIN_INLINE void CommitFolder::lock(double seconds) {
   detail::make_folders(path_);
-  const std::string name = path_ + "/.lock";  // a file: network file systems lock no folders
-  lock_ = ::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
-  if (lock_ < 0) detail::fail_folder(name, "the file that keeps other jobs out cannot be made");
+  const std::string name = detail::lock_file(path_);
+  lock_ = detail::open_lock(name);
   constexpr double nap_seconds = 0.02;
   bool said = false;
   for (double waited = 0; ::flock(lock_, LOCK_EX | LOCK_NB) != 0;) {
@@ -121,6 +128,25 @@ SKEIN_INLINE void CommitFolder::lock(double seconds) {
   sweep();
 }
 
+/// Where the file that was locked has another name now, or none.
+SKEIN_INLINE void CommitFolder::make_again() const {
+  const std::string name = detail::lock_file(path_);
+  struct stat held {
+  }, named{};
+  if (lock_ < 0 || ::fstat(lock_, &held) != 0) return;
+  if (::lstat(name.c_str(), &named) == 0 && held.st_dev == named.st_dev && held.st_ino == named.st_ino) return;
+  detail::make_folders(path_);
+  const int file = detail::open_lock(name);
+  if (::flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(file);
+    throw FileError(path_, -1,
+                    "was removed or renamed while this training ran, and another process writes its checkpoints into the one "
+                    "that has its name now: give each job its own");
+  }
+  ::close(std::exchange(lock_, file));
+  std::fprintf(stderr, "fit: '%s' was removed or renamed while the training ran: it is made again\n", path_.c_str());
+}
+
 /// Of a process that was killed while it put one commit in the place of another.
 SKEIN_INLINE void CommitFolder::recover() const {
   for (const std::string& name : detail::names_in(path_)) {
@@ -139,7 +165,11 @@ SKEIN_INLINE void CommitFolder::sweep() const {
 
 SKEIN_INLINE WrittenFile CommitFolder::write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const {
   const std::string folder = partial(step);
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) detail::fail_folder(folder, "the folder cannot be made");
+  make_again();
+  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
+    if (errno != ENOENT) detail::fail_folder(folder, "the folder cannot be made");
+    detail::make_folders(folder);  // another rank than the one that has locked it may be the first to see that it is gone
+  }
   AtomicFile file(folder + "/" + shard_name(rank));
   WrittenFile written = shard.write(file);
   file.commit();
