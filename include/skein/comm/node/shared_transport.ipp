@@ -16,7 +16,8 @@ SKEIN_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, 
 SKEIN_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
   std::size_t i = 0;
   while (i < shared_.size() && !shared_[i].pages.expired()) ++i;
-  (i < shared_.size() ? shared_[i] : shared_.emplace_back()) = {std::exchange(shared_end_, shared_end_ + pages->stride()), pages};
+  if (i == shared_.size()) shared_.emplace_back();
+  shared_[i].pages = pages, shared_[i].begin = std::exchange(shared_end_, shared_end_ + pages->stride());
 }
 
 SKEIN_INLINE std::uint64_t SharedTransport::shared_at(const CollectiveCall& o) const {
