@@ -319,6 +319,41 @@ TEST_CASE("a signal ends the fits of those that train and of those that serve", 
   check(sk::parallel::Staleness<sk::parallel::unbounded>{});
 }
 
+TEST_CASE("a training with servers may be saved where a signal has ended it, and goes on", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto program = [&](int epochs, bool ends) {
+    return in_a_process(
+        [&](const auto& begun) {
+          begun();
+          sk::spawn(3, [&](sk::ThreadComm& world) {
+            const Points points;
+            Model model{sk::Seed{3}};
+            sk::parallel::ParameterServer policy{world, {}, sk::parallel::Staleness<2>{}};
+            sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, policy};
+            sk::FitOptions o{.epochs = epochs, .batch = 12, .progress = false, .threads = 1};
+            o.callbacks.add(AtUpdate{[&](std::int64_t at) {
+              if (ends && at == 7 && world.rank() == 1) ::raise(SIGTERM);
+            }});
+            if (!ends) trainer.load(folder / "saved");
+            try {
+              trainer.fit(points.set(), o);
+            } catch (const sk::Interrupted&) {
+              trainer.save(folder / "saved");
+              if (world.rank() == 2) std::this_thread::sleep_for(50ms);  // rank 0 leaves first
+              throw;
+            }
+          });
+        },
+        -1, {});
+  };
+  const Ended saved = program(400, true);
+  CAPTURE(saved.said);
+  CHECK(saved.code() == 128 + SIGTERM);  // and not "rank 0 failed"
+  const Ended resumed = program(4, false);
+  CAPTURE(resumed.said);
+  CHECK(resumed.code() == 0);
+}
+
 TEST_CASE("the stages of a pipeline end between two steps", "[train]") {
   const Ended e = in_a_process(
       [](const auto& begun) {

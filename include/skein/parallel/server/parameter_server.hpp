@@ -121,6 +121,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
         say(s, message_);
         comm().recv(part(all, s), server(s), Message::reply_values_tag);
       }
+      wait_for_sends();  // an exception that passes finds nothing under way
     }
   }
 
