@@ -65,6 +65,12 @@ inline void remove_commit(const std::string& path) {
   for (const std::string& name : names_in(path)) ::unlink((path + "/" + name).c_str());
   ::rmdir(path.c_str());
 }
+/// A short sleep, and its seconds.
+inline double nap() {
+  constexpr timespec length{0, 20'000'000};
+  ::nanosleep(&length, nullptr);
+  return 0.02;
+}
 /// The file that keeps other jobs out: network file systems lock no folders.
 inline std::string lock_file(const std::string& folder) { return folder + "/.lock"; }
 inline int open_lock(const std::string& name) {
@@ -103,7 +109,6 @@ SKEIN_INLINE void CommitFolder::lock(double seconds) {
   detail::make_folders(path_);
   const std::string name = detail::lock_file(path_);
   lock_ = detail::open_lock(name);
-  constexpr double nap_seconds = 0.02;
   bool said = false;
   for (double waited = 0; ::flock(lock_, LOCK_EX | LOCK_NB) != 0;) {
     if (errno == EINTR) continue;
@@ -120,9 +125,7 @@ SKEIN_INLINE void CommitFolder::lock(double seconds) {
       std::fprintf(stderr, "fit: waits up to %.0f s for another process that writes its checkpoints into '%s'\n", seconds,
                    path_.c_str());
     }
-    const timespec nap{0, static_cast<long>(1e9 * nap_seconds)};
-    ::nanosleep(&nap, nullptr);
-    waited += nap_seconds;
+    waited += detail::nap();
   }
   recover();
   sweep();
@@ -166,10 +169,9 @@ SKEIN_INLINE void CommitFolder::sweep() const {
 SKEIN_INLINE WrittenFile CommitFolder::write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const {
   const std::string folder = partial(step);
   make_again();
-  if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-    if (errno != ENOENT) detail::fail_folder(folder, "the folder cannot be made");
-    detail::make_folders(folder);  // another rank than the one that has locked it may be the first to see that it is gone
-  }
+  constexpr double most_seconds = 3;  // for the rank that has locked the folder to make it again
+  for (double waited = 0; ::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST; waited += detail::nap())
+    if (errno != ENOENT || lock_ >= 0 || waited >= most_seconds) detail::fail_folder(folder, "the folder cannot be made");
   AtomicFile file(folder + "/" + shard_name(rank));
   WrittenFile written = shard.write(file);
   file.commit();

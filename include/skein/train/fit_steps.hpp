@@ -150,6 +150,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
     saved_.take_own();
   }
   std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
+  bool has_servers() const override { return parallel::ServesUpdates<typename TrainStep::PolicyState>; }
 
   /// A row a label, and what they are compared with.
   void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) override {

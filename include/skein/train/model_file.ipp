@@ -195,6 +195,13 @@ SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training
   });
   training.saved();
   const auto throw_own = [&] { throw FileError(path, -1, "could not be saved: " + failure); };
+  if (training.has_servers()) {  // which may be serving
+    double failed[1] = {failure.empty() ? 0.0 : 1.0};
+    training.reduce(failed);
+    if (!failure.empty()) throw_own();
+    if (failed[0] > 0) throw CommError("save: rank 0 could not write '" + path + "': see its message");
+    return;
+  }
   (void)agree_on_failure(training, {}, failure, throw_own, [&](int rank, const std::string& reason) {
     return "save: rank " + std::to_string(rank) + " could not write '" + path + "': " + reason;
   });

@@ -77,6 +77,8 @@ class SavedTraining {
   virtual void start_again() = 0;
   virtual void reduce(std::span<double> values) = 0;
   virtual std::vector<std::string> texts_of_all(const std::string& own) = 0;
+  /// Ranks that serve weights have no part in reduce(), and none in texts_of_all() while they serve.
+  virtual bool has_servers() const { return false; }
 
  protected:
   ~SavedTraining() = default;

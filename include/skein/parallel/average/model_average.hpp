@@ -229,7 +229,8 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   Moment now() const {
     Moment m{.step = step_};
     for (const Fragment& f : fragments_) {
-      for (const std::int64_t n : {f.begun, f.averaged, samples_ - f.samples, std::int64_t{f.arrived}}) m.fragments.push_back(n);
+      const std::int64_t numbers[] = {f.begun, f.averaged, samples_ - f.samples, f.arrived ? 1 : 0};
+      m.fragments.insert(m.fragments.end(), numbers, numbers + 4);
       if (!f.arrived) continue;
       m.sums.resize(m.sums.size() + f.width);
       Copy<Cpu, Device>::run(m.sums.data() + m.sums.size() - f.width, travels_.data() + f.place, f.width * sizeof(Scalar), {},
