@@ -41,7 +41,10 @@ TEST_CASE("processes with weights of their own that are killed, or ended by a si
     const std::string folder = world.broadcast(of_rank / "run", 0), ended = folder + "_ended";
     std::vector<double> whole, after;
     CHECK(fit(make, optimizer, {}, &whole) == "ended");
-    for (const std::int64_t step : {8, 13}) CHECK(fit(make, optimizer, {.folder = folder, .killed_at = step}) == "killed");
+    for (const std::int64_t step : {8, 13}) {  // where an average is under way, a rank may hear of another's exception first
+      const std::string end = fit(make, optimizer, {.folder = folder, .killed_at = step});
+      CHECK_THAT(end, Catch::Equals("killed") || Catch::Contains("an exception passed through a call that was under way"));
+    }
     CHECK(fit(make, optimizer, {.folder = folder}, &after) == "ended");
     CHECK(after == whole);
     CHECK(fit(make, optimizer, {.folder = ended, .signal_at = 9, .every = 0}) == "interrupted");
