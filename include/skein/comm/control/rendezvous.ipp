@@ -123,6 +123,9 @@ SKEIN_INLINE void RankAcceptor::take(PendingPeer& g) {
   }
   if (!came.fd) ++came_;
   came = {std::move(g.fd), g.hello->nonce};
+  if (came_ < place_.size - 1) return;
+  for (Came& c : ranks_)  // a process may have ended since it came: it is started again, or missed
+    if (c.fd && !is_open(c.fd)) c = {}, --came_;
 }
 
 SKEIN_INLINE std::string RankAcceptor::missing_text() const {
