@@ -24,13 +24,9 @@ namespace skein::inline SKEIN_ABI::train {
 /// Refers to the train step, and keeps copies of a device's arrays while they are written.
 template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   using Base = OwnArrays<TrainStep>;
+  using typename Base::Model, typename Base::Scalar, typename Base::Device, typename Base::PolicyState, typename Base::Entries;
   using Base::train_step_, Base::own_, Base::own_buffers_, Base::has_own, Base::drifts, Base::array, Base::write,
       Base::own_prefix, Base::keep_own_buffers, Base::own_arrays;
-  using Model = std::remove_cvref_t<decltype(std::declval<TrainStep&>().model())>;
-  using Scalar = typename Model::Scalar;
-  using Device = typename Model::device;
-  using PolicyState = typename TrainStep::PolicyState;
-  using Entries = std::span<const plan::Entry>;
 
  public:
   explicit SavedArrays(TrainStep& train_step) : Base(train_step) {}
