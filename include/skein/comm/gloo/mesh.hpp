@@ -116,6 +116,7 @@ class GlooMesh {
       addresses_.emplace_back(r, std::vector<char>(at.begin(), at.end()));
     }
     connect(control);
+    control.barrier();  // gloo ends a process by std::terminate where a connection ends that it is about to accept
   }
   GlooMesh(const GlooMesh&) = delete;
   GlooMesh& operator=(const GlooMesh&) = delete;
