@@ -151,7 +151,8 @@ struct Directions {
     assign(view<In>(f.y, f.batch), y.value());
   }
   template <class In, class Frame> static void backward(Frame& f) {
-    Variable x(rows<In>(f.x, f.batch)), w(weight<In>(f));
+    Variable x(rows<In>(f.x, f.batch));
+    Variable w(weight<In>(f));
     formula(x, w).backward(rows<In>(f.dy, f.batch));
     if (f.dx) assign(view<In>(f.dx, f.batch), x.gradient());
     for (long i = 0; i < In::count; ++i) f.gradients[i] += w.gradient()(i);

@@ -477,7 +477,7 @@ TEST_CASE("the greatest magnitude is that of every value, wherever it stands") {
 
 TEST_CASE("what split returned can be normalised, and so can any set") {
   const InMemory<std::uint8_t> bytes({1, {1}}, {0, 51, 102, 255});
-  const auto [train, rest] = split(bytes, 0.5);
+  const auto train = split(bytes, 0.5).first;
   const auto whole = bytes.normalize(0.2, 0.5);
   const auto own = train.normalize(0.2, 0.5);
   CHECK(own.size() == 2);

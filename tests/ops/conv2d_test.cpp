@@ -114,15 +114,15 @@ template <Conv2dGeometry G, class Scalar> void follows_plain_loops(std::initiali
 }  // namespace
 
 TEST_CASE("a convolution with a window of one pixel is the plain one, whatever its stride leaves out") {
-  follows_plain_loops<{9, 8, 16, 32, 1}, float>({0, 1, 3}, true);
-  follows_plain_loops<{30, 31, 64, 16, 1}, float>({2}, false);
-  follows_plain_loops<{5, 5, 512, 48, 1}, float>({3}, true);  // rows of 512 weights have a gap
-  follows_plain_loops<{5, 4, 32, 512, 1}, float>({3}, true);
-  follows_plain_loops<{8, 8, 16, 32, 1, 2}, float>({0, 3}, false);
-  follows_plain_loops<{9, 7, 48, 16, 1, 2}, float>({1, 2}, true);
-  follows_plain_loops<{10, 11, 16, 16, 1, 3}, float>({2}, true);
-  follows_plain_loops<{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, float>({2}, true);
-  follows_plain_loops<{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, double>({2}, true);
+  follows_plain_loops<Conv2dGeometry{9, 8, 16, 32, 1}, float>({0, 1, 3}, true);
+  follows_plain_loops<Conv2dGeometry{30, 31, 64, 16, 1}, float>({2}, false);
+  follows_plain_loops<Conv2dGeometry{5, 5, 512, 48, 1}, float>({3}, true);  // rows of 512 weights have a gap
+  follows_plain_loops<Conv2dGeometry{5, 4, 32, 512, 1}, float>({3}, true);
+  follows_plain_loops<Conv2dGeometry{8, 8, 16, 32, 1, 2}, float>({0, 3}, false);
+  follows_plain_loops<Conv2dGeometry{9, 7, 48, 16, 1, 2}, float>({1, 2}, true);
+  follows_plain_loops<Conv2dGeometry{10, 11, 16, 16, 1, 3}, float>({2}, true);
+  follows_plain_loops<Conv2dGeometry{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, float>({2}, true);
+  follows_plain_loops<Conv2dGeometry{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, double>({2}, true);
 }
 
 #if SKEIN_WITH_ONEDNN

@@ -139,6 +139,6 @@ using nn::Reads;
 
 inline namespace literals {
 /// "scale"_p names a parameter of a layer: f.parameter("scale"_p).
-template <nn::detail::NameText Name> consteval nn::detail::ParameterName<Name> operator""_p() { return {}; }
+template <nn::detail::NameText Name> constexpr nn::detail::ParameterName<Name> operator""_p() { return {}; }
 }  // namespace literals
 }  // namespace skein::inline SKEIN_ABI

@@ -95,7 +95,7 @@ void spmm(const CsrView<M, Cpu, Index>& a, const S* b, long ldb, S* c, long ldc,
       for (long k = a.offsets[i]; k < static_cast<long>(a.offsets[i + 1]); ++k) {
         const S* row = b + static_cast<long>(a.indices[k]) * ldb + j;
         S weight = 1;
-        if constexpr (!a.pattern) weight = a.values[k];
+        if constexpr (!CsrView<M, Cpu, Index>::pattern) weight = a.values[k];
         if (width == strip)
           for (long l = 0; l < strip; ++l) sums[l] += weight * row[l];
         else

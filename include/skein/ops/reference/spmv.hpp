@@ -11,7 +11,7 @@ template <class M, class Index, class S> void spmv(const CsrView<M, Cpu, Index>&
     double total = 0;
     for (long k = a.offsets[i]; k < a.offsets[i + 1]; ++k) {
       double weight = 1;
-      if constexpr (!a.pattern) weight = static_cast<double>(a.values[k]);
+      if constexpr (!CsrView<M, Cpu, Index>::pattern) weight = static_cast<double>(a.values[k]);
       total += weight * static_cast<double>(x[a.indices[k]]);
     }
     y[i] = static_cast<S>(total);
@@ -26,7 +26,7 @@ void spmm(const CsrView<M, Cpu, Index>& a, const S* b, long ldb, S* c, long ldc,
       double total = 0;
       for (long k = a.offsets[i]; k < a.offsets[i + 1]; ++k) {
         double weight = 1;
-        if constexpr (!a.pattern) weight = static_cast<double>(a.values[k]);
+        if constexpr (!CsrView<M, Cpu, Index>::pattern) weight = static_cast<double>(a.values[k]);
         total += weight * static_cast<double>(b[static_cast<long>(a.indices[k]) * ldb + j]);
       }
       c[i * ldc + j] = static_cast<S>(total);
