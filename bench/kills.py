@@ -198,10 +198,15 @@ def main():
         good &= out.add("names in /dev/shm, temporary files and processes left by them", seen["left"], "left", must=0)
         good &= out.add("seconds from the start of mpirun to the first new step, median", statistics.median(seen["seconds"]), "s", must=5,
                         note=f"most {max(seen['seconds']):.2f} s")
-        said = subprocess.run([in_memory, str(pairs), "1"], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
-        kills, names, with_names, at_end, wrong = map(int, said)
-        good &= out.add(f"names in /dev/shm after {kills} kills of processes in shared memory and one start", at_end, "names", must=0)
-        good &= out.add("processes of these that fail by themselves", wrong, "processes", must=0)
+        def killed(what, kills):
+            said = subprocess.run([in_memory, what, str(kills), "1"], stdout=subprocess.PIPE, text=True, check=True).stdout
+            return map(int, said.split())
+
+        kills, names, _, _, wrong = killed("communicators", pairs)
+        good &= out.add(f"names in /dev/shm after each of {kills} kills of processes in shared memory", names, "names", must=0)
+        kills, names, with_names, at_end, failed = killed("names", pairs)
+        good &= out.add(f"where its files have names, after {kills} kills and one start", at_end, "names", must=0)
+        good &= out.add("processes of these that fail by themselves", wrong + failed, "processes", must=0)
         good &= out.add("control: pairs whose kill leaves a name until the next start sweeps it", with_names, "pairs", at_least=1,
                         note=f"{names} names of {kills // 2} pairs")
     out.finish()

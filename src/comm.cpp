@@ -19,6 +19,7 @@
 #include <skein/comm/node/node_pages.ipp>
 #include <skein/comm/node/process_numbers.ipp>
 #include <skein/comm/node/segment.ipp>
+#include <skein/comm/node/shared_file.ipp>
 #include <skein/comm/node/shared_links.ipp>
 #include <skein/comm/node/shared_transport.ipp>
 #include <skein/comm/options.ipp>

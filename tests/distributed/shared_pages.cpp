@@ -41,15 +41,18 @@ bool is_shared(const void* p) {
     std::uintptr_t begin = 0, end = 0;
     char dash = 0;
     text >> std::hex >> begin >> dash >> end;
-    if (begin <= at && at < end) return line.find("/skein-") != std::string::npos;
+    if (begin <= at && at < end) return line.find("/skein-") != std::string::npos || line.find("/dev/shm/#") != std::string::npos;
   }
   return false;
 }
 /// Names in /dev/shm that this process has made.
 int names_left() {
-  const std::string mine = "skein-" + std::to_string(getpid()) + "-";
+  const std::string mine = "-" + std::to_string(getpid()) + "-";
   int n = 0;
-  for (const auto& f : std::filesystem::directory_iterator("/dev/shm")) n += f.path().filename().string().starts_with(mine);
+  for (const auto& f : std::filesystem::directory_iterator("/dev/shm")) {
+    const std::string name = f.path().filename();
+    n += name.starts_with("skein-") && name.find(mine) != std::string::npos;
+  }
   return n;
 }
 

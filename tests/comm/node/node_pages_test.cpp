@@ -4,8 +4,6 @@
 
 #include <catch2/catch.hpp>
 
-#include <sys/mman.h>
-
 #include <cstring>
 #include <memory>
 
@@ -13,15 +11,16 @@
 
 namespace sk = skein;
 using sk::comm::NodePages;
+using sk::comm::OpenBy;
 
 namespace {
 struct Two {
   Two() {
-    REQUIRE(first.make(name));
-    REQUIRE((first.map(name) && second->map(name)));
-    shm_unlink(name);
+    REQUIRE(first.make(text, GENERATE(OpenBy::descriptor, OpenBy::name)));
+    REQUIRE((first.map(text) && second->map(text)));
+    sk::comm::forget_shared_file(text);
   }
-  char name[64] = "";
+  sk::comm::SharedFileText text = "";
   NodePages first{0, 2, 10000};
   std::unique_ptr<NodePages> second = std::make_unique<NodePages>(1, 2, 10000);
 };
@@ -66,9 +65,9 @@ TEST_CASE("pages in which a call of MPI is left stay; others end") {
 
 TEST_CASE("no name, no pages") {
   NodePages none(0, 2, 4096), huge(0, 2, ~std::size_t{0});
-  char name[64] = "left";
+  sk::comm::SharedFileText text = "left";
   CHECK_FALSE(none.map(""));
   CHECK_FALSE(none.map("/skein-that-nobody-made"));
-  CHECK_FALSE(huge.make(name));
-  CHECK(name[0] == 0);
+  CHECK_FALSE(huge.make(text, OpenBy::descriptor));
+  CHECK(text[0] == 0);
 }

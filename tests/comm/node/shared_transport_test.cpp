@@ -30,7 +30,7 @@ CollectiveCall sum(std::vector<float>& data) {
 
 /// Nobody else has to hear.
 struct Alone final : sk::comm::NodeMeeting {
-  void tell(char (&)[64]) override {}
+  void tell(sk::comm::SharedFileText&) override {}
   bool all(bool good) override { return good; }
 };
 
@@ -126,15 +126,15 @@ TEST_CASE("sums in shared pages are those of slots, before and after each other,
   Ranks all(before, GENERATE(false, true));
   for (const int which : {SharedTransport::In, SharedTransport::Folded, SharedTransport::Taken}) all.set(which, before);
   constexpr std::size_t count = 30001;
-  char name[64] = "";
+  sk::comm::SharedFileText text = "";
   std::vector<std::shared_ptr<sk::comm::NodePages>> pages;
   for (int r = 0; r < ranks; ++r) pages.push_back(std::make_shared<sk::comm::NodePages>(r, ranks, 4 * (count + 1)));
-  REQUIRE(pages[0]->make(name));
+  REQUIRE(pages[0]->make(text, sk::comm::OpenBy::descriptor));
   for (int r = 0; r < ranks; ++r) {
-    REQUIRE(pages[static_cast<std::size_t>(r)]->map(name));
+    REQUIRE(pages[static_cast<std::size_t>(r)]->map(text));
     all.transports[static_cast<std::size_t>(r)]->add(pages[static_cast<std::size_t>(r)]);
   }
-  shm_unlink(name);
+  sk::comm::forget_shared_file(text);
   for (int turn = 0; turn < 5; ++turn) {
     std::vector<std::vector<float>> slots;
     std::vector<CollectiveCall> calls, in_place;

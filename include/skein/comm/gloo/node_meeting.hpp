@@ -10,7 +10,7 @@ namespace skein::inline SKEIN_ABI::comm {
 class ControlNodeMeeting final : public NodeMeeting {
  public:
   explicit ControlNodeMeeting(ControlComm& control) : control_(control) {}
-  void tell(char (&name)[64]) override { control_.broadcast(std::span(name)); }
+  void tell(SharedFileText& text) override { control_.broadcast(std::span(text)); }
   bool all(bool good) override { return control_.all_reduce(good ? 1 : 0, Min{}) != 0; }
 
  private:

@@ -14,7 +14,7 @@ class MpiNodeMeeting final : public NodeMeeting {
   explicit MpiNodeMeeting(MPI_Comm comm) : comm_(comm) {}
   /// Collective. False, on all ranks alike, where the machine gives no shared memory.
   bool make(Segment& segment, int rank, int ranks) { return segment.create(*this, rank, ranks); }
-  void tell(char (&name)[64]) override { check_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, 0, comm_), "MPI_Bcast"); }
+  void tell(SharedFileText& text) override { check_mpi(MPI_Bcast(text, sizeof text, MPI_CHAR, 0, comm_), "MPI_Bcast"); }
   bool all(bool good) override {
     int own = good ? 1 : 0, least = 0;
     check_mpi(MPI_Allreduce(&own, &least, 1, MPI_INT, MPI_MIN, comm_), "MPI_Allreduce");

@@ -1,25 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pages that all ranks of a node map, a part each: what SharedPages of an MpiComm or a GlooComm are. A file in shared memory
-// whose name is gone as soon as all have mapped it; each rank claims the memory of its own part, so that it lies near that rank's
-// cores.
+// Pages that all ranks of a node map, a part each: what SharedPages of an MpiComm or a GlooComm are. A file in shared memory;
+// each rank claims the memory of its own part, so that it lies near that rank's cores.
 #pragma once
 #include <cstddef>
 #include <cstdint>
 
 #include "../../core/config.hpp"
+#include "shared_file.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
-
-/// A new file in shared memory, of that size, of which nothing is claimed; its name. -1, and no name, where there is none. What
-/// is written beyond the space that is left is a SIGBUS: claim it (posix_fallocate).
-int make_shared_file(char (&name)[64], std::uint64_t bytes);
-
-/// Removes the files of such names whose process has ended before it could: it was killed in the milliseconds before all ranks
-/// had mapped one. Of this user, and of the processes whose numbers are known here. Returns how many. Each
-/// make_shared_file does it: when the first of a process did, one that was killed may not have ended yet.
-int sweep_shared_files();
 
 /// One rank's mapping of the parts of all. Made by all ranks together: make() on one, then map() on each.
 class NodePages {
@@ -31,11 +22,11 @@ class NodePages {
   /// The part of this rank stays where a call that cannot be cancelled works in it (KeptMemory).
   ~NodePages();
 
-  /// The file of all parts, with its name, which is the caller's to remove (shm_unlink). False, and no name, where the machine
-  /// gives none.
-  bool make(char (&name)[64]);
+  /// The file of all parts, and the text by which the others open it, which the caller ends (forget_shared_file). False, and no
+  /// text, where the machine gives none.
+  bool make(SharedFileText& text, OpenBy by);
   /// Maps all parts of that file, and claims this rank's; false where the machine has no room.
-  bool map(const char* name);
+  bool map(const char* text);
   /// When all have mapped theirs: no page fault is left for the first call.
   void touch() const;
 

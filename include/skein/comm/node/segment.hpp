@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory that all ranks of a node map: their lines, the signatures of their calls, the failure that ends all, two rings of slots
-// for each rank through which collectives pass, and a ring of bytes for each pair through which messages do. Its name is gone as
-// soon as all have it, so that nothing is left behind.
+// for each rank through which collectives pass, and a ring of bytes for each pair through which messages do.
 #pragma once
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -18,7 +17,7 @@
 
 #include "../collective_call.hpp"
 #include "../wait.hpp"
-#include "node_pages.hpp"
+#include "shared_file.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -42,8 +41,8 @@ struct Ring {
 class NodeMeeting {
  public:
   virtual ~NodeMeeting() = default;
-  /// Rank 0's name, on every rank.
-  virtual void tell(char (&name)[64]) = 0;
+  /// Rank 0's text, on every rank.
+  virtual void tell(SharedFileText& text) = 0;
   /// All ranks say so.
   virtual bool all(bool good) = 0;
 };
@@ -104,8 +103,7 @@ class Segment {
   template <class T> T* at(std::size_t offset) const { return reinterpret_cast<T*>(base_ + offset); }
 
   void wake() const;
-  bool make(char (&name)[64]);
-  bool open(const char* name);
+  bool make(SharedFileText& text, OpenBy by);
   bool map(int file);
   void unmap();
 

@@ -9,10 +9,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE Segment::~Segment() {
-  unmap();
-  if (file_ >= 0) ::close(file_);
-}
+SKEIN_INLINE Segment::~Segment() { unmap(); }
 
 SKEIN_INLINE bool Segment::create(NodeMeeting& meeting, int rank, int ranks) {
   ranks_ = ranks;
@@ -30,13 +27,17 @@ SKEIN_INLINE bool Segment::create(NodeMeeting& meeting, int rank, int ranks) {
   slots_at_ = (rings_at_ + small_ * n() * n() + 4095) / 4096 * 4096;
   folding_at_ = slots_at_ + slot_ * depth_ * n();
   bytes_ = (folding_at_ + slot_ * folding_depth * n() + 4095) / 4096 * 4096;
-  char name[64] = "";
-  bool good = rank != 0 || make(name);
-  meeting.tell(name);
-  if (rank != 0) good = name[0] && open(name);
-  const bool all = meeting.all(good);
-  if (rank == 0 && name[0]) shm_unlink(name);
-  if (!all) unmap();
+  bool all = false;
+  for (const OpenBy by : {OpenBy::descriptor, OpenBy::name}) {  // who may not look at rank 0's process may know a name
+    SharedFileText text = "";
+    bool good = rank != 0 || make(text, by);
+    meeting.tell(text);
+    if (rank != 0) good = text[0] && map(open_shared_file(text));
+    all = meeting.all(good);
+    if (rank == 0) forget_shared_file(text);
+    if (all) break;
+    unmap();
+  }
   static bool said = false;
   if (!all && rank == 0 && !std::exchange(said, true))
     std::fprintf(stderr,
@@ -75,13 +76,12 @@ SKEIN_INLINE void Segment::wake() const {
     for (const Counter& c : line(r).counter) wake_all(c, Reach::Machine);
 }
 
-SKEIN_INLINE bool Segment::make(char (&name)[64]) {
-  file_ = make_shared_file(name, bytes_ + large_ * n() * n());
-  if (file_ < 0) return false;
+SKEIN_INLINE bool Segment::make(SharedFileText& text, OpenBy by) {
+  file_ = make_shared_file(text, bytes_ + large_ * n() * n(), by);
   // posix_fallocate: a full /dev/shm is found here, not by a SIGBUS later.
-  if (posix_fallocate(file_, 0, static_cast<off_t>(bytes_)) != 0 || !map(file_)) {
-    shm_unlink(name);
-    name[0] = 0;
+  if (file_ < 0 || posix_fallocate(file_, 0, static_cast<off_t>(bytes_)) != 0 || !map(file_)) {
+    forget_shared_file(text);
+    text[0] = 0;
     return false;
   }
   new (base_) Head();
@@ -90,13 +90,9 @@ SKEIN_INLINE bool Segment::make(char (&name)[64]) {
   return true;
 }
 
-SKEIN_INLINE bool Segment::open(const char* name) {
-  const int file = shm_open(name, O_RDWR, 0600);
-  return file >= 0 && map(file);
-}
-
 SKEIN_INLINE bool Segment::map(int file) {
   file_ = file;
+  if (file < 0) return false;
   int flags = MAP_SHARED;
 #if defined(MAP_POPULATE)
   flags |= MAP_POPULATE;
@@ -114,7 +110,9 @@ SKEIN_INLINE bool Segment::map(int file) {
 SKEIN_INLINE void Segment::unmap() {
   if (base_) munmap(base_, bytes_);
   if (larges_) munmap(larges_, large_ * n() * n());
+  if (file_ >= 0) ::close(file_);
   base_ = larges_ = nullptr;
+  file_ = -1;
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

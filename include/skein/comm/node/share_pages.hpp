@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a communicator whose ranks are all on one node comes by pages that they share (MpiComm::share, GlooComm::share).
 #pragma once
-#include <sys/mman.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "../op.hpp"
 #include "node_pages.hpp"
@@ -20,23 +17,24 @@ template <class Comm> std::shared_ptr<NodePages> share_pages(Comm& world, std::s
   std::int64_t most[] = {asked, -asked};
   world.all_reduce(std::span(most), Max{});
   if (most[0] <= 0 || most[0] != -most[1]) return {};
-  struct File {
-    char name[64] = "";
-    bool made = false;
-    ~File() { remove(); }
-    void remove() {
-      if (std::exchange(made, false)) shm_unlink(name);
-    }
-  } file;
-  const auto pages = std::make_shared<NodePages>(world.rank(), world.size(), bytes);
-  if (world.rank() == 0) file.made = pages->make(file.name);
-  world.broadcast(std::span(file.name));
-  std::int64_t failed[] = {pages->map(file.name) ? 0 : 1};
-  world.all_reduce(std::span(failed), Max{});
-  file.remove();
-  if (failed[0] != 0) return {};
-  pages->touch();
-  return pages;
+  for (const OpenBy by : {OpenBy::descriptor, OpenBy::name}) {
+    struct Made {
+      bool here;
+      SharedFileText text = "";
+      ~Made() {
+        if (here) forget_shared_file(text);
+      }
+    } made{world.rank() == 0};
+    const auto pages = std::make_shared<NodePages>(world.rank(), world.size(), bytes);
+    if (made.here) (void)pages->make(made.text, by);
+    world.broadcast(std::span(made.text));
+    std::int64_t failed[] = {pages->map(made.text) ? 0 : 1};
+    world.all_reduce(std::span(failed), Max{});
+    if (failed[0] != 0) continue;
+    pages->touch();
+    return pages;
+  }
+  return {};
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -16,6 +16,7 @@
 
 #include "../work.hpp"
 #include "chunk_steps.hpp"
+#include "node_pages.hpp"
 #include "segment.hpp"
 
 SKEIN_BEGIN_COLD
