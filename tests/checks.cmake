@@ -3,7 +3,7 @@
 # library's own rules, and consumers built from clean folders.
 
 # ---- fuzz targets: clang's libFuzzer; each is a short run in the suite, 60 seconds with SKEIN_EXHAUSTIVE. The gate, whose compiler has no
-# libFuzzer, runs them on changes of their seeds (support/fuzz_replay.cpp)
+# libFuzzer, runs them on changes of their seeds and of what fuzz/corpus keeps (support/fuzz_replay.cpp)
 file(GLOB fuzz_sources CONFIGURE_DEPENDS fuzz/*.cpp)
 list(APPEND registered ${fuzz_sources})
 set(fuzz_here "")
@@ -29,6 +29,7 @@ if(SKEIN_FUZZ)
     skein_private(fuzz_${name})
     skein_link_what_it_includes(fuzz_${name} absent "${source}")
     target_include_directories(fuzz_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    target_compile_definitions(fuzz_${name} PRIVATE SKEIN_FUZZ_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus")
     target_compile_options(fuzz_${name} PRIVATE -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer,address,undefined)
     set(folder "${PROJECT_BINARY_DIR}/run/fuzz.${name}")
@@ -45,10 +46,10 @@ skein_join(joined fuzz 7 ${fuzz_here})
 add_executable(fuzz_replay ${joined} support/fuzz_replay.cpp)
 skein_private(fuzz_replay)
 skein_test_options(fuzz_replay)
-target_compile_definitions(fuzz_replay PRIVATE SKEIN_FUZZ_REPLAY)
+target_compile_definitions(fuzz_replay PRIVATE SKEIN_FUZZ_REPLAY SKEIN_FUZZ_CORPUS="${CMAKE_CURRENT_SOURCE_DIR}/fuzz/corpus")
 target_include_directories(fuzz_replay PRIVATE "${PROJECT_SOURCE_DIR}/tests")
 skein_link_what_it_includes(fuzz_replay absent ${fuzz_here})
-add_test(NAME fuzz.replay COMMAND fuzz_replay --changes 200)
+add_test(NAME fuzz.replay COMMAND fuzz_replay --changes 2000)
 set_tests_properties(fuzz.replay PROPERTIES LABELS "unit;fuzz" TIMEOUT 120)
 
 # ---- flags of skein and of what it found, for compilers that are called directly

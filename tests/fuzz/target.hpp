@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each fuzz target is: a function of any bytes, which throws nothing and aborts on a finding, and seeds, sound inputs that
 // it makes itself. SKEIN_FUZZ_TARGET makes clang's libFuzzer call it; with -DSKEIN_FUZZ_REPLAY it enters it in a list, which
-// support/fuzz_replay.cpp runs without libFuzzer: on each seed, its prefixes and random changes of it.
+// support/fuzz_replay.cpp runs without libFuzzer: on each seed, its prefixes and random changes of it, and on what corpus/ keeps.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -74,17 +74,31 @@ class Folder {
   std::vector<std::string> files_;
 };
 
+/// The inputs that are kept of earlier runs, one a line in hexadecimal digits: between them they reach what those runs have
+/// reached (keep.py makes the files).
+inline std::vector<Bytes> kept(const char* target) {
+  std::vector<Bytes> all;
+  std::ifstream lines(std::string(SKEIN_FUZZ_CORPUS "/") + target + ".hex");
+  for (std::string line; std::getline(lines, line);) {
+    Bytes& bytes = all.emplace_back();
+    for (std::size_t at = 0; at + 1 < line.size(); at += 2)
+      bytes.push_back(static_cast<std::uint8_t>(std::stoi(line.substr(at, 2), nullptr, 16)));
+  }
+  return all;
+}
+
 inline void write_file(const std::string& path, Input bytes) {
   std::ofstream(path, std::ios::binary)
       .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
 }
 
-/// libFuzzer reads its corpus from a folder: the seeds are written to the one that SKEIN_FUZZ_SEEDS names.
+/// libFuzzer reads its corpus from a folder: the seeds and what is kept are written to the one that SKEIN_FUZZ_SEEDS names.
 inline void write_seeds(const Target& t) {
   const char* const folder = std::getenv("SKEIN_FUZZ_SEEDS");
   if (!folder) return;
   int number = 0;
   for (const Bytes& seed : t.seeds()) write_file(std::string(folder) + "/seed" + std::to_string(number++), seed);
+  for (const Bytes& input : kept(t.name)) write_file(std::string(folder) + "/kept" + std::to_string(number++), input);
 }
 
 }  // namespace fuzz
