@@ -11,6 +11,7 @@
 #include <new>
 #include <string>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <thread>
 #include <type_traits>
@@ -58,6 +59,13 @@ struct Points : support::Points {
 struct AtStep {
   std::function<void(std::int64_t, sk::train::FitControl&)> act;
   void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) { act(r.step, c); }
+};
+
+/// A callback with a state.
+struct Counts {
+  void on_step_end(const sk::train::StepRecord&, sk::train::FitControl&) { ++steps; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & steps); }
+  int steps = 0;
 };
 
 struct Outcome {
@@ -146,7 +154,7 @@ TEST_CASE("the last commits stay, and a finished program that is started again h
   CHECK(alone(options, 77) == whole);  // the same weights and history, and no step
   CHECK(std::filesystem::last_write_time(run) == before);
   options.epochs = 3;
-  CHECK(alone(options).steps == 24);
+  CHECK_THROWS_WITH(alone(options), Catch::Contains("step_00000024 has 4 of 3 epochs: its weights are not those of 3 epochs"));
   options.epochs = 6;
   options.schedule = {};
   CHECK(alone(options).steps == 36);
@@ -154,6 +162,47 @@ TEST_CASE("the last commits stay, and a finished program that is started again h
   Model model{sk::Seed{8}};
   model.load(run + "/step_00000036");  // a commit is read as a file
   CHECK(std::equal(model.parameters().begin(), model.parameters().end(), alone(options).weights.begin()));
+}
+
+TEST_CASE("a training that was killed beyond the epochs that are asked for now has not ended", "[train]") {
+  const support::TemporaryFolder folder;
+  const sk::FitOptions options = options_of(folder / "run", 5);
+  CHECK_THROWS_AS(alone(killed_at(options, 17)), Killed);
+  sk::FitOptions fewer = options;
+  fewer.epochs = 2;
+  CHECK_THROWS_WITH(alone(not_killed(fewer)),
+                    Catch::Contains("step_00000015 has 2 of 2 epochs and 3 steps of the next: its weights"));
+  CHECK(alone(not_killed(options)) == alone(not_killed(options_of(""))));
+}
+
+TEST_CASE("a finished training that is started again has the callbacks of its commit", "[train]") {
+  const support::TemporaryFolder folder;
+  for (int start = 0; start < 3; ++start) {
+    Counts counts;
+    sk::FitOptions options = options_of(folder / "run", 5);
+    options.callbacks.add(std::ref(counts));
+    (void)alone(options);
+    CHECK(counts.steps == 24);
+  }
+}
+
+TEST_CASE("what has the name of a commit and is none is not followed, and is in nobody's way", "[train]") {
+  const support::TemporaryFolder folder;
+  const std::string run = folder / "run";
+  const Outcome whole = alone(not_killed(options_of("")));
+  CHECK_THROWS_AS(alone(killed_at(options_of(run), 8)), Killed);
+  std::filesystem::create_directory(folder / "precious");
+  std::ofstream(folder / "precious/file") << "words";
+  std::filesystem::create_directory_symlink("../precious", run + "/step_00000005.partial");
+  std::filesystem::create_directory_symlink("../precious", run + "/step_00000001");
+  std::filesystem::create_directory_symlink("../precious", run + "/step_00000002.before");
+  std::filesystem::create_directory_symlink("../precious", run + "/step_00000012");
+  std::filesystem::create_symlink("step_00000009", run + "/step_00000009");  // leads to itself
+  REQUIRE(::mkfifo((run + "/step_00000015").c_str(), 0600) == 0);
+  std::ofstream(run + "/step_00000018") << "words";
+  CHECK(alone(not_killed(options_of(run))) == whole);
+  CHECK(std::filesystem::exists(folder / "precious/file"));
+  CHECK(sk::train::CommitFolder(run).steps() == std::vector<std::int64_t>{24, 21, 18});
 }
 
 TEST_CASE("two processes do not save into one folder, and what a killed one left between two renames is mended", "[train]") {

@@ -60,8 +60,12 @@ inline std::vector<std::string> names_in(const std::string& path) {
   if (error != 0) fail_folder(path, "the folder cannot be read");
   return names;
 }
-/// A commit has files alone: of a folder with others what is left stays. Links are removed, not followed.
+/// A commit has files alone: of a folder with others what is left stays. Links are removed, not followed, and so is what has the
+/// name of a commit and is no folder.
 inline void remove_commit(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return;
+  if (!S_ISDIR(found.st_mode)) return static_cast<void>(::unlink(path.c_str()));
   for (const std::string& name : names_in(path)) ::unlink((path + "/" + name).c_str());
   ::rmdir(path.c_str());
 }
@@ -194,8 +198,9 @@ SKEIN_INLINE void CommitFolder::publish(std::int64_t step, const std::vector<Wri
   const std::string from = partial(step);
   manifest_of(shards, facts, from).commit(from + "/" + manifest_name);  // the folder too, with the names of the shards
   if (::rename(from.c_str(), commit(step).c_str()) != 0) {
-    if (errno != ENOTEMPTY && errno != EEXIST) detail::fail_folder(from, "cannot be renamed to its final name");
-    replace(step);  // there is one of this step, of a place within it or damaged
+    if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)
+      detail::fail_folder(from, "cannot be renamed to its final name");
+    replace(step);  // there is one of this step, of a place within it or damaged, or what is no folder
   }
   detail::sync_folder(path_);
   try {

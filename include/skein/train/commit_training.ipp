@@ -23,7 +23,7 @@ namespace detail {
 /// What was read is bad, or a part of it is not there or cannot be read any more. A sound commit may fail with other errors: of
 /// too many open files, of memory, of rights, of a server that is away.
 inline bool is_damage(const FileError& e) {
-  const int errors_of_disks[] = {0, ENOENT, ENOTDIR, EIO, ENODATA, EILSEQ, EREMOTEIO, EBADMSG, EUCLEAN};
+  const int errors_of_disks[] = {0, ENOENT, ENOTDIR, ELOOP, EIO, ENODATA, EILSEQ, EREMOTEIO, EBADMSG, EUCLEAN};
   return std::ranges::find(errors_of_disks, e.error()) != std::end(errors_of_disks);
 }
 

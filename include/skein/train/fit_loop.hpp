@@ -75,6 +75,7 @@ template <class Scalar> class FitLoop {
   }
   void reserve(Steps& steps, data::Loader<Scalar>& loader, data::Loader<Scalar>* validation, const FitOptions& options);
   void keep_callbacks();
+  void load_callbacks(Callbacks& callbacks) const;
   void begin_callbacks(Work& work);
   bool goes_on() const { return place_.running || place_.epoch > 0; }
   Seed seed_of(const FitOptions& options, Seed of_model) const;

@@ -152,18 +152,30 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   return end(work);
 }
 
+template <class Scalar> void FitLoop<Scalar>::load_callbacks(Callbacks& callbacks) const {
+  from_bytes(byte_span(callback_state_), callbacks, "the callbacks of the loaded training");
+}
+
 /// They go on where those of a loaded training were.
 template <class Scalar> void FitLoop<Scalar>::begin_callbacks(Work& work) {
-  if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0)
-    from_bytes(byte_span(callback_state_), work.callbacks, "the callbacks of the loaded training");
+  if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0) load_callbacks(work.callbacks);
   callback_state_.clear();
   callbacks_ = &work.callbacks;
 }
 
-/// Of a commit whose training has had all its epochs, or was ended for good. With a line about it.
+/// Of a commit whose training has had all its epochs, or was ended for good. With a line about it; the callbacks are those of the
+/// commit. Throws ArgumentError where it has had more.
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
   if (!std::exchange(from_commit_, false) || !(place_.ended || place_.epoch >= options.epochs)) return false;
-  Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(place_, options.epochs));
+  const std::string about = commits_->nothing_to_do(place_, options.epochs);
+  if (place_.epoch + (place_.step > 0 ? 1 : 0) > options.epochs && !place_.ended)
+    throw ArgumentError(
+        text("fit: {}{}: its weights are not those of {} epochs; ask for more .epochs, give another "
+             ".checkpoint.folder to begin anew, or load() the commit to use it as it is",
+             about, place_.step > 0 ? text(" and {} steps of the next", place_.step) : std::string(), options.epochs));
+  Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(about);
+  Callbacks callbacks(options.callbacks);
+  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks);
   callback_state_.clear();
   resumed_ = place_.running = false;
   return true;
