@@ -46,6 +46,15 @@ struct Recorder {
 };
 static_assert(Callback<EarlyStopping> && Callback<TimeLimit> && Callback<LearningRateLog> && Callback<Recorder> &&
               !Callback<int>);
+/// A callback of a program, whose state has no name.
+template <class Number> struct Counts {
+  Number count = 0;
+  void on_epoch_end(EpochRecord&, FitControl&) { ++count; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & count); }
+};
+const std::string remedy =
+    ": give fit the callbacks of the training that was saved, in the same order; or begin anew, in another .checkpoint.folder or "
+    "with load_weights(path)";
 double pretended_time = 0;
 }  // namespace
 
@@ -259,7 +268,40 @@ TEST_CASE("the state of callbacks survives a checkpoint") {
   CHECK(control.stopping());
 
   Callbacks fewer{EarlyStopping{}};
-  CHECK_THROWS_WITH(from_bytes(bytes, fewer, "f"), "f (byte 12): holds the state of 3 callbacks, but this training has 1");
+  CHECK_THROWS_WITH(from_bytes(bytes, fewer, "f"),
+                    "f (byte 12): holds the state of 3 callbacks, but this training has 1" + remedy);
+}
+
+TEST_CASE("callbacks that were others when a file was saved are named by their place, also where states have equal sizes") {
+  const auto bytes = to_bytes(Callbacks{EarlyStopping{}, Counts<std::int64_t>{}, Counts<float>{}, [](EpochRecord&) {}});
+  const auto says = [&](Callbacks now) -> std::string {
+    try {
+      from_bytes(bytes, now, "f");
+    } catch (const sk::FileError& e) { return e.what(); }
+    return "";
+  };
+  CHECK(says({EarlyStopping{}, Counts<std::int64_t>{}, Counts<float>{}, [](EpochRecord&) {}}).empty());
+  const auto best = best_model([](const EpochRecord&) {});
+  CHECK(says({best, Counts<std::int64_t>{}, Counts<float>{}, [](EpochRecord&) {}}) ==
+        "f (byte 65): callback 1 of 4 was EarlyStopping, and is best_model now" + remedy);
+  CHECK(says({Counts<float>{}, Counts<std::int64_t>{}, EarlyStopping{}, [](EpochRecord&) {}}) ==
+        "f (byte 65): callback 1 of 4 was EarlyStopping, and is one without a name now" + remedy);
+  CHECK(says({EarlyStopping{}, Counts<float>{}, Counts<std::int64_t>{}, [](EpochRecord&) {}}) ==
+        "f (byte 97): callback 2 of 4 (byte 12): 4 bytes are left over: this is another object than the one that is read" +
+            remedy);
+  CHECK_THAT(says({EarlyStopping{}, Counts<std::int64_t>{}, [](EpochRecord&) {}, Counts<float>{}}),
+             Catch::Contains("callback 3 of 4 (byte 4): 8 bytes are left over"));
+}
+
+TEST_CASE("the state of callbacks that a file of an earlier version has, without names, is read") {
+  EarlyStopping before{}, after{};
+  before.best.value = 0.25, before.best.epoch = 2;
+  OutArchive archive;
+  (archive & std::uint32_t{0} & std::uint64_t{2} & AnyCallback(std::ref(before)) & AnyCallback(Counts<float>{.count = 7}));
+  Counts<float> counts;
+  Callbacks callbacks{std::ref(after), std::ref(counts)};
+  from_bytes(archive.take(), callbacks);
+  CHECK((after.best.value == 0.25 && after.best.epoch == 2 && counts.count == 7));
 }
 
 TEST_CASE("the reduction on a plateau agrees with PyTorch's ReduceLROnPlateau") {

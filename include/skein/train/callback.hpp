@@ -6,13 +6,15 @@
 //     void on_epoch_begin(int epoch, FitControl&)            void on_epoch_end(EpochRecord&, FitControl&)
 //     void on_step_end(const StepRecord&, FitControl&)       void on_update(std::int64_t step), which needs no record
 //
-// A function of (EpochRecord&, FitControl&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with a
-// serialize() keeps its state in checkpoints.
+// A function of (EpochRecord&, FitControl&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with
+// template <class Archive> void serialize(Archive&, unsigned version) keeps its state in checkpoints; with std::string saved_as()
+// beside it, a file whose state in this place is of another name is refused.
 #pragma once
 #include <concepts>
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -35,6 +37,7 @@ template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, FitCo
 template <class T> concept HasUpdate = requires(T t) { t.on_update(std::int64_t{1}); };
 template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, FitControl&> || std::invocable<T&, EpochRecord&>;
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
+template <class T> concept HasNamedState = HasState<T> && requires(T t) { std::string(t.saved_as()); };
 }  // namespace detail
 
 /// What it has gathered is read after the fit: it says so by static constexpr bool is_read_afterwards = true, and a copy of it is
@@ -83,6 +86,8 @@ class AnyCallback {
   void on_update(std::int64_t step) { held_->on_update(step); }
   /// Whether the trainer has to make step records for it (the loss of a step costs a reduction over ranks).
   bool wants_steps() const { return held_->wants_steps(); }
+  /// The name of its state in files; empty where it has none.
+  std::string saved_as() { return held_->saved_as(); }
   void serialize(OutArchive& archive, unsigned) { held_->save(archive); }
   void serialize(InArchive& archive, unsigned) { held_->load(archive); }
 
@@ -97,6 +102,7 @@ class AnyCallback {
     virtual void on_step_end(const StepRecord&, FitControl&) = 0;
     virtual void on_update(std::int64_t) = 0;
     virtual bool wants_steps() const = 0;
+    virtual std::string saved_as() = 0;
     virtual void save(OutArchive&) = 0;
     virtual void load(InArchive&) = 0;
   };
@@ -126,6 +132,10 @@ class AnyCallback {
       if constexpr (detail::HasUpdate<Inner>) inner().on_update(step);
     }
     bool wants_steps() const override { return detail::HasStepEnd<Inner>; }
+    std::string saved_as() override {
+      if constexpr (detail::HasNamedState<Inner>) return inner().saved_as();
+      else return {};
+    }
     void save([[maybe_unused]] OutArchive& archive) override {
       if constexpr (detail::HasState<Inner>) (archive & inner());
     }
@@ -140,6 +150,7 @@ class AnyCallback {
 /// The callbacks of a trainer, in order. Each hook calls all of them, also when one asked to stop.
 class Callbacks {
  public:
+  static constexpr unsigned archive_version = 1;
   Callbacks() = default;
   Callbacks(std::initializer_list<AnyCallback> all);
   Callbacks(const Callbacks&);
@@ -161,15 +172,9 @@ class Callbacks {
     for (AnyCallback& each : all_) each.on_update(step);
   }
 
-  /// The states of all that have one. Another number of callbacks on loading is a FileError.
-  template <class Archive> void serialize(Archive& archive, unsigned) {
-    std::uint64_t count = all_.size();
-    (archive & count);
-    if (count != all_.size())
-      archive.refuse("holds the state of " + std::to_string(count) + " callbacks, but this training has " +
-                     std::to_string(all_.size()));
-    for (AnyCallback& each : all_) (archive & each);
-  }
+  /// The states of all that have one, each with its name and its number of bytes. Other callbacks on loading are a FileError.
+  void serialize(OutArchive& archive, unsigned version);
+  void serialize(InArchive& archive, unsigned version);
 
  private:
   std::vector<AnyCallback> all_;

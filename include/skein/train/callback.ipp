@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of callback.hpp.
 #pragma once
+#include <cstdint>
+
+#include "../core/text.hpp"
 #include "callback.hpp"
 
 SKEIN_BEGIN_COLD
@@ -45,6 +48,38 @@ SKEIN_INLINE void Callbacks::on_epoch_end(EpochRecord& record, FitControl& contr
 
 SKEIN_INLINE void Callbacks::on_step_end(const StepRecord& record, FitControl& control) {
   for (auto& each : all_) each.on_step_end(record, control);
+}
+
+SKEIN_INLINE void Callbacks::serialize(OutArchive& archive, unsigned) {
+  (archive & std::uint64_t{all_.size()});
+  for (AnyCallback& each : all_) (archive & each.saved_as() & to_bytes(each));
+}
+
+SKEIN_INLINE void Callbacks::serialize(InArchive& archive, unsigned version) {
+  constexpr const char* remedy =
+      "give fit the callbacks of the training that was saved, in the same order; or begin anew, in another .checkpoint.folder or "
+      "with load_weights(path)";
+  std::uint64_t count = 0;
+  (archive & count);
+  if (count != all_.size())
+    archive.refuse(text("holds the state of {} callbacks, but this training has {}: {}", count, all_.size(), remedy));
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    if (version == 0) {  // one state behind the other, without names
+      (archive & all_[i]);
+      continue;
+    }
+    std::string saved;
+    std::vector<std::byte> state;
+    (archive & saved & state);
+    const std::string own = all_[i].saved_as(), place = text("callback {} of {}", i + 1, count);
+    const auto named = [](const std::string& name) { return name.empty() ? "one without a name" : name; };
+    if (saved != own) archive.refuse(text("{} was {}, and is {} now: {}", place, named(saved), named(own), remedy));
+    try {
+      from_bytes(byte_span(state), all_[i], own.empty() ? place : text("{}, {}", place, own));
+    } catch (const VersionError&) { throw; } catch (const FileError& e) {
+      archive.refuse(text("{}: {}", e.what(), remedy));
+    }
+  }
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

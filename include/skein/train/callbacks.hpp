@@ -30,6 +30,7 @@ struct EarlyStopping {
 
   void on_fit_begin(FitControl&);
   void on_epoch_end(EpochRecord& epoch, FitControl& control);
+  static std::string saved_as() { return "EarlyStopping"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
 
   BestValue best{};  // state
@@ -44,6 +45,7 @@ template <class Function> struct BestModel {
   void on_epoch_end(EpochRecord& epoch, FitControl&) {
     if (best.improved_by(epoch, watch, 0, "best_model")) function(epoch);
   }
+  static std::string saved_as() { return "best_model"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
 
   BestValue best{};  // state
@@ -67,6 +69,7 @@ struct ReduceOnPlateau {
 
   void on_fit_begin(FitControl&);
   void on_epoch_end(EpochRecord& epoch, FitControl& control);
+  static std::string saved_as() { return "ReduceOnPlateau"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & bad_epochs & cooling); }
 
   BestValue best{};  // state
@@ -80,6 +83,7 @@ struct LearningRateLog {
 
   void on_step_end(const StepRecord& step, FitControl&);
   void write_csv(const std::string& path) const;
+  static std::string saved_as() { return "LearningRateLog"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & rates); }
 };
 
