@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <new>
 #include <string>
 #include <sys/mman.h>
@@ -162,6 +163,29 @@ TEST_CASE("the last commits stay, and a finished program that is started again h
   Model model{sk::Seed{8}};
   model.load(run + "/step_00000036");  // a commit is read as a file
   CHECK(std::equal(model.parameters().begin(), model.parameters().end(), alone(options).weights.begin()));
+  const Points points;  // where nothing can be written, a trainer reads the commit
+  std::filesystem::create_directory(folder / "copy");
+  std::filesystem::copy(run + "/step_00000036", folder / "copy/step_00000036", std::filesystem::copy_options::recursive);
+  Model other{sk::Seed{9}};
+  sk::Trainer trainer{other, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
+  trainer.load(folder / "copy/step_00000036");
+  CHECK(std::equal(other.parameters().begin(), other.parameters().end(), model.parameters().begin()));
+  CHECK(trainer.evaluate(points.set()).loss > 0);
+  const std::filesystem::directory_iterator copies(folder / "copy");
+  CHECK(std::distance(begin(copies), end(copies)) == 1);
+}
+
+TEST_CASE("a folder that is a link to nothing is named, and so is one under such a link", "[train]") {
+  const support::TemporaryFolder folder;
+  std::filesystem::create_directory_symlink(folder / "away", folder / "run");
+  for (const char* name : {"run", "run/", "run/of/today"})
+    CHECK_THROWS_WITH(alone(options_of(folder / name)),
+                      folder / "run" +
+                          ": is a link that leads nowhere: make the folder that it names, or give .checkpoint another "
+                          ".folder");
+  CHECK_FALSE(std::filesystem::exists(folder / "away"));
+  std::filesystem::create_directory(folder / "away");
+  CHECK(alone(options_of(folder / "run")) == alone(options_of("")));
 }
 
 TEST_CASE("a training that was killed beyond the epochs that are asked for now has not ended", "[train]") {
