@@ -31,8 +31,8 @@ inline AverageOptions ema(double decay = 0.999) {
 inline AverageOptions swa(int from_epoch) { return {.from_epoch = from_epoch}; }
 
 /// sk::train::AveragedModel average{model, sk::train::ema(0.999)};  trainer.fit(data, {.callbacks = {average}}). Both
-/// models have to outlive the fit. model() is evaluated, predicts and is saved as any model. Of models on the Cpu whose weights
-/// are whole on this rank.
+/// models have to outlive the fit. model() is evaluated and predicts as any model; train::save_weights(path, average.model())
+/// saves it. Of models on the Cpu whose weights are whole on this rank.
 template <class Model> class AveragedModel {
   using Scalar = typename Model::Scalar;
   static_assert(on_host<typename Model::device>, "AveragedModel: averages are made on the Cpu: take a model that is there");
@@ -52,6 +52,7 @@ template <class Model> class AveragedModel {
   void on_epoch_end(EpochRecord& epoch, FitControl&) {
     if (options_.decay == 0 && epoch.epoch >= options_.from_epoch) add(1 / static_cast<double>(state_->count + 1));
   }
+  static std::string saved_as() { return "AveragedModel"; }
   template <class Archive> void serialize(Archive& archive, unsigned) {
     std::vector<Scalar> weights(model().parameters().begin(), model().parameters().end()),
         buffers(model().buffers().begin(), model().buffers().end());

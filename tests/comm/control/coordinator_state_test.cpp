@@ -125,7 +125,7 @@ TEST_CASE("a rank that has left, or is lost, ends those who wait for it") {
   CHECK(count(coordinator_state.output(), control::Kind::Fail) == 1);
   control::CoordinatorState other(3);
   other.lost(1);
-  CHECK_THAT(other.verdict(), Contains("rank 1 is gone: its process ended without a word"));
+  CHECK_THAT(other.verdict(), Contains("rank 1 is gone: its process ended (its own output says why), or was killed"));
   control::CoordinatorState peaceful(2);
   for (int r : {0, 1}) {
     peaceful.take(r, {control::Kind::Goodbye, 0, 0, 0, ""}, 0);

@@ -212,8 +212,8 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {
   int dead = 0;
   for (int r = 0; r < size_; ++r) dead += processes_->has_ended(r);
   fail(waiting_text(message) + ": " + ranks_text(size_, [&](int r) { return processes_->has_ended(r); }) +
-       (dead > 1 ? " are gone: their processes ended" : " is gone: its process ended") +
-       " without a word (killed, or crashed): see its output");
+       (dead > 1 ? " are gone: their processes ended (their own output says why), or were killed"
+                 : " is gone: its process ended (its own output says why), or was killed"));
 }
 
 SKEIN_MPI_INLINE std::string MpiEngine::waiting_text(const Ticket* message) {
