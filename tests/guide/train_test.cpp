@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -107,6 +108,72 @@ TEST_CASE("a fit that goes on by itself", "[guide]") {
   CHECK(sk::train::CheckpointReader(last).contains("parameters/1.weight"));
 }
 
+// [quote own_callback]
+/// Finishes when the training loss has been above a limit for three epochs in a row.
+struct FinishAbove {
+  double limit = 0;
+  int bad_epochs = 0;  // state: without serialize() it would be 0 again in a program that goes on
+
+  void on_epoch_end(sk::train::EpochRecord& epoch, sk::train::FitControl& control) {
+    bad_epochs = epoch.training.loss > limit ? bad_epochs + 1 : 0;
+    if (bad_epochs == 3) control.finish("three epochs above the limit");
+  }
+  template <class Archive> void serialize(Archive& archive, unsigned /*version*/) { (archive & bad_epochs); }
+  static std::string saved_as() { return "FinishAbove"; }  // by which a file knows whose state it has
+};
+// [end]
+
+TEST_CASE("a callback of one's own goes on with its state", "[guide]") {
+  const support::TemporaryFolder folder;
+  const auto digits = sk::data::synthetic_digits(100, sk::Seed{1});
+  for (const int epochs : {2, 6}) {
+    DigitsModel model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 2e-3f}};
+    const sk::History history = trainer.fit(digits, {.epochs = epochs,
+                                                     .batch = 50,
+                                                     .callbacks = {FinishAbove{}},
+                                                     .progress = false,
+                                                     .checkpoint = {.folder = folder / "run"}});
+    CHECK(history.size() == (epochs == 2 ? 2 : 3));
+  }
+}
+
+// [quote hash_of_stages]
+template <class StagedModel> std::uint64_t hash_of_stages(StagedModel& model) {  // those of this rank
+  sk::Fnv1a hash;
+  for (int stage = 0; stage < model.stages; ++stage)  // the spans of a stage that another rank has are empty
+    for (const auto& values : {model.parameters(stage), model.buffers(stage)})
+      hash.add(sk::hash_bytes(values.data, values.size * sizeof(float)));
+  return hash.value();
+}
+// [end]
+
+TEST_CASE("runs of a pipeline are compared by the stages, or by a file of the whole network", "[guide]") {
+  const support::TemporaryFolder folder;
+  const auto digits = sk::data::synthetic_digits(200, sk::Seed{1});
+  using Stages = sk::parallel::balanced_stages<GuideDigits, sk::Shape<28, 28, 1>, 2>;
+  const auto run = [&](sk::Seed seed) {
+    std::array<std::uint64_t, 3> hashes{};  // of both ranks, and of the whole
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      const sk::parallel::Pipeline<Stages> pipeline{world, {.micro_batches = 4}};
+      auto model = pipeline.template model<sk::Shape<28, 28, 1>>(seed);
+      sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Adam{.lr = 2e-3f}, pipeline};
+      trainer.fit(digits, {.epochs = 1, .batch = 50, .progress = false, .threads = 1});
+      hashes[static_cast<std::size_t>(world.rank())] = hash_of_stages(model);
+      trainer.save(folder / "whole");
+      if (world.rank() != 0) return;
+      DigitsModel whole;
+      whole.load(folder / "whole");
+      const auto values = std::as_const(whole).parameters();
+      hashes[2] = sk::hash_bytes(values.data, values.size * sizeof(float));
+    });
+    return hashes;
+  };
+  const auto first = run(sk::Seed{1}), again = run(sk::Seed{1}), other = run(sk::Seed{2});
+  CHECK(first == again);
+  for (std::size_t i = 0; i < 3; ++i) CHECK(first[i] != other[i]);
+}
+
 TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
   const support::TemporaryFolder folder;
   const auto all = sk::data::synthetic_digits(1200, sk::Seed{1});
@@ -153,7 +220,11 @@ TEST_CASE("fit, callbacks, metrics, files", "[guide]") {
                                    sk::train::EarlyStopping{.watch = sk::train::highest("accuracy"), .restore_best = true}},
                      .progress = false});
   sk::Predictor smooth{average.model()};
+  sk::train::save_weights(folder / "average.skein", average.model());  // which model.load and predictor.load read
   // [end]
+  DigitsModel averaged;
+  averaged.load(folder / "average.skein");
+  CHECK(std::as_const(averaged).parameters()[0] == std::as_const(average.model()).parameters()[0]);
   CHECK(smooth.predict(test).extent(0) == 200);
   // [quote predictor]
   DigitsModel used;  // no gradients, no optimizer
