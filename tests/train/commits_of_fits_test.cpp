@@ -40,6 +40,12 @@ struct Points : support::Points {
   explicit Points(std::size_t n) : support::Points(n, {1, {5}}) {}
 };
 sk::FitOptions options_of(int epochs) { return {.epochs = epochs, .batch = 12, .progress = false, .threads = 1}; }
+struct StopAt {
+  std::int64_t step;
+  void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
+    if (r.step >= step) c.stop("of this test");
+  }
+};
 Steps commits_in(const std::string& path) { return sk::train::CommitFolder(path).steps(); }
 }  // namespace
 
@@ -55,6 +61,32 @@ TEST_CASE("a step of several updates makes a commit when it passes a multiple of
     trainer.fit(points.set(), o);
   });
   CHECK(commits_in(folder / "run") == Steps{36, 30, 27, 21, 15, 12, 6});  // of updates 3, 6, 9, ... 36
+}
+
+TEST_CASE("a pipeline by PipeDream that was stopped within an epoch goes on with the same bits", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto weights = [&](const std::string& name, std::int64_t stop_after) {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      Pipeline pipeline{world, {.schedule = sk::parallel::PipelineSchedule::pipedream, .micro_batch = 4}};
+      auto model = pipeline.model<sk::Shape<5>>(sk::Seed{3});
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f, .momentum = 0.9}, pipeline};
+      sk::FitOptions o = options_of(3);
+      o.callbacks = {StopAt{stop_after}};
+      o.checkpoint = {.folder = folder / name, .every = 5};
+      const Points points(48);
+      trainer.fit(points.set(), o);
+      trainer.save(folder / "file");
+    });
+    Model whole;
+    whole.load(folder / "file");
+    return std::vector<float>(whole.parameters().begin(), whole.parameters().end());
+  };
+  const auto whole = weights("whole", 1000);
+  for (const int stop_after : {4, 7, 11}) {
+    const std::string name = sk::text("run {}", stop_after);
+    CHECK(weights(name, stop_after) != whole);
+    CHECK(weights(name, 1000) == whole);
+  }
 }
 
 TEST_CASE("a fit that goes on from a file of a later step does not remove the commits of another fit", "[train]") {
