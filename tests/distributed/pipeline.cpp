@@ -19,4 +19,5 @@ TEST_CASE("a pipeline over processes", "[distributed]") {
   cases::pipedream_is_delayed(world);
   cases::ties(world);
   if (wanted == 4) cases::follows_the_table(world);
+  if (wanted == 4) cases::commits_change_nothing(world);
 }

@@ -5,6 +5,8 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <csignal>
+#include <string>
 #include <vector>
 
 #include <skein/comm/self/self_comm.hpp>
@@ -395,6 +397,60 @@ template <class Comm> void trains(Comm& world) {
   RANK_CHECK(trainer.fit(data, options).back().training.loss == resumed.fit(data, in_total).back().training.loss);
   for (int s = 0; s < 2; ++s)
     RANK_CHECK(std::equal(other.parameters(s).begin(), other.parameters(s).end(), staged.parameters(s).begin()));
+}
+
+/// What becomes of a training with commits: the last rank gets a signal at a step.
+struct Committed {
+  std::string folder{};
+  std::int64_t every = 0, signal_at = 0;
+  bool async = false;
+};
+struct Signals {
+  std::int64_t at = 0;
+  void on_update(std::int64_t step) const {
+    if (step == at) ::raise(SIGUSR1);
+  }
+};
+
+/// Commits of pipelines beside each other change nothing of a training: each replica keeps running statistics of its own, and one
+/// that was ended by a signal and started again has them again, to the bit.
+template <class Comm> void commits_change_nothing(Comm& world) {
+  using Two = sk::parallel::Pipeline<nn::Sequential<nn::Linear<24>, nn::BatchNorm<>, nn::Relu>,
+                                     nn::Sequential<nn::Linear<16>, nn::BatchNorm<>, nn::Linear<3>>>;
+  const Points points;
+  const auto data = points.set();
+  const support::TemporaryFolder mine;
+  const std::string folder = world.broadcast(mine / "run_", 0);
+  for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble}) {
+    const auto outcome = [&](const Committed& committed) {
+      const Two pipeline{world, {.schedule = schedule, .micro_batches = 3, .replicas = world.size() / 2}};
+      auto model = pipeline.template model<Input>(sk::Seed{9});
+      sk::Trainer trainer{model, nn::CrossEntropy{}, optimizer, pipeline};
+      sk::FitOptions o{.epochs = 3, .batch = 24, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
+      if (!committed.folder.empty())
+        o.checkpoint = {.folder = committed.folder, .every = committed.every, .async = committed.async};
+      o.callbacks.add(Signals{world.rank() + 1 == world.size() ? committed.signal_at : 0});
+      std::vector<double> all;
+      const sk::History history = trainer.fit(data, o);
+      for (const auto& e : history.epochs()) all.push_back(e.training.loss);
+      for (int s = 0; s < Two::stage_count; ++s) {
+        all.insert(all.end(), model.parameters(s).begin(), model.parameters(s).end());
+        all.insert(all.end(), model.buffers(s).begin(), model.buffers(s).end());
+      }
+      return all;
+    };
+    const std::string run = folder + std::to_string(static_cast<int>(schedule));
+    const std::vector<double> whole = outcome({});
+    RANK_CHECK(outcome({.folder = run + "_2", .every = 2}) == whole);
+    RANK_CHECK(outcome({.folder = run + "_7", .every = 7}) == whole);
+    RANK_CHECK(outcome({.folder = run + "_async", .every = 3, .async = true}) == whole);
+    bool ended = false;
+    try {
+      (void)outcome({.folder = run + "_signal", .every = 100, .signal_at = 7});
+    } catch (const sk::Interrupted&) { ended = true; }
+    RANK_CHECK(ended);
+    RANK_CHECK(outcome({.folder = run + "_signal", .every = 100}) == whole);
+  }
 }
 
 }  // namespace pipeline_cases

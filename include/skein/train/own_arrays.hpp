@@ -2,7 +2,9 @@
 // What a commit has of each rank alone, beside the training that all have: the buffers before they were averaged; where ranks
 // train weights of their own, those and the optimizer's state.
 #pragma once
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../optim/transform/transform.hpp"
@@ -47,7 +49,8 @@ template <class TrainStep> class OwnArrays {
     for (std::size_t a = 0; a < own_.size(); ++a) {
       if (own_[a].size() == 0) continue;
       if (a >= 2) train_step_.set_state(static_cast<int>(a - 2), own_[a].data());
-      else write(a == 0 ? train_step_.whole_parameters() : train_step_.whole_buffers(), own_[a].data());
+      else if (a == 1) write_buffers(own_[a].data());
+      else write(train_step_.whole_parameters(), own_[a].data());
     }
     own_.clear();
   }
@@ -55,6 +58,12 @@ template <class TrainStep> class OwnArrays {
  protected:
   /// Each rank has a whole model, which need not be that of the others: of a Pipeline it has its stages.
   static constexpr bool has_own = !parallel::SharesBatches<PolicyState>;
+  /// Its buffers are not those of the others: of a rank, or of a replica of a pipeline, whose ranks have their stages of them.
+  bool has_own_buffers() const {
+    const auto& state = train_step_.policy_state();
+    if constexpr (has_own) return state.ranks() > 1;
+    else return state.shards() > 1;
+  }
   /// They may differ after a step.
   bool drifts() const {
     const auto& state = train_step_.policy_state();
@@ -66,16 +75,37 @@ template <class TrainStep> class OwnArrays {
   template <class Array> void write(const Array& to, const Scalar* from) {
     HostCopy<Scalar, Device>::write(to.data, from, to.size, train_step_.model().where());
   }
-  /// What a commit has of one rank alone begins so: "rank_1_of_2/parameters/0.weight".
+  /// What a commit has of one rank alone begins so: "rank_1_of_2/parameters/0.weight". All ranks of a replica of a pipeline are
+  /// one here: each has a part of the batch, whatever the number of its stages is.
   std::string own_prefix() {
     const auto& state = train_step_.policy_state();
-    return "rank_" + std::to_string(state.rank()) + "_of_" + std::to_string(state.ranks()) + "/";
+    int rank = state.rank(), ranks = state.ranks();
+    if constexpr (!has_own) rank = state.shard(), ranks = state.shards();
+    return "rank_" + std::to_string(rank) + "_of_" + std::to_string(ranks) + "/";
+  }
+  /// Calls visit(range of the whole network's, values on the device) for the buffers that this process has.
+  template <class Visit> void each_buffer_part(Visit&& visit) {
+    if constexpr (has_own) {
+      const auto buffers = train_step_.whole_buffers();
+      visit(plan::Range{0, static_cast<long>(buffers.size)}, buffers.data);
+    } else {
+      train_step_.each_buffer_part(std::forward<Visit>(visit));
+    }
   }
   void keep_own_buffers() {
-    const auto buffers = train_step_.whole_buffers();
+    own_buffers_.resize(static_cast<std::size_t>(Model::sizes.buffers));
     HostCopy<Scalar, Device> copy;
-    const Scalar* from = copy.read(buffers.data, buffers.size, train_step_.model().where());
-    own_buffers_.assign(from, from + buffers.size);
+    each_buffer_part([&](plan::Range r, const Scalar* values) {
+      const auto count = static_cast<std::size_t>(r.end - r.begin);
+      std::copy_n(copy.read(values, count, train_step_.model().where()), count, own_buffers_.begin() + r.begin);
+    });
+  }
+  /// What this process has of them, from memory of the host with those of the whole network.
+  void write_buffers(const Scalar* whole) {
+    each_buffer_part([&](plan::Range r, Scalar* values) {
+      HostCopy<Scalar, Device>::write(values, whole + r.begin, static_cast<std::size_t>(r.end - r.begin),
+                                      train_step_.model().where());
+    });
   }
   std::vector<Arena<Scalar>> own_arrays(SectionSource& source, const std::string& mine, bool drifted) {
     std::vector<Arena<Scalar>> all;
@@ -85,7 +115,6 @@ template <class TrainStep> class OwnArrays {
       all.emplace_back(wanted ? size : 0);
       if (wanted) source.array(a, all.back().data());
     };
-    if (!has_own) return all;
     detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
       stage(drifted || !all.empty(), prefix, arena.size, entries);  // the buffers in any case
     });
@@ -95,7 +124,7 @@ template <class TrainStep> class OwnArrays {
   }
   TrainStep& train_step_;
   std::vector<Arena<Scalar>> own_;  // what was loaded of this rank alone: parameters, buffers, the optimizer's arrays, or nothing
-  std::vector<Scalar> own_buffers_;  // while a commit is written
+  std::vector<Scalar> own_buffers_;  // while a commit is written: of the whole network, where this process has them
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -26,7 +26,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   using Base = OwnArrays<TrainStep>;
   using typename Base::Model, typename Base::Scalar, typename Base::Device, typename Base::PolicyState, typename Base::Entries;
   using Base::train_step_, Base::own_, Base::own_buffers_, Base::has_own, Base::drifts, Base::array, Base::write,
-      Base::own_prefix, Base::keep_own_buffers, Base::own_arrays;
+      Base::own_prefix, Base::has_own_buffers, Base::each_buffer_part, Base::keep_own_buffers, Base::write_buffers,
+      Base::own_arrays;
 
  public:
   explicit SavedArrays(TrainStep& train_step) : Base(train_step) {}
@@ -35,7 +36,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   using Kept = std::vector<std::vector<Scalar>>;
   void save_to(SectionSink& sink, bool whole, const Kept& kept) {
     auto& state = train_step_.policy_state();
-    const bool own = has_own && !whole && state.ranks() > 1;
+    const bool own = !whole && has_own_buffers();
     if (own) keep_own_buffers();
     state.average_buffers();
     state.before_save();
@@ -60,7 +61,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     train_step_.drop_state();
     memory_.clear();
     gathered_.clear();
-    if (!own_buffers_.empty()) write(train_step_.whole_buffers(), own_buffers_.data());
+    if (!own_buffers_.empty()) write_buffers(own_buffers_.data());
     own_buffers_.clear();
   }
 
@@ -223,16 +224,19 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   /// The buffers before they were averaged; where ranks drift, all of a rank but 0, whose weights are those of the file.
   void save_own(SectionSink& sink, bool drifted) {
     const std::string mine = own_prefix();
-    sink.array(array(mine + "buffers/", Model::program.buffers()), {0, static_cast<long>(own_buffers_.size())},
-               own_buffers_.data());
-    if (!drifted || train_step_.policy_state().rank() == 0) return;
-    const auto save = [&](auto arena, const std::string& prefix) {
-      sink.array(array(mine + prefix, Model::program.parameters()), {0, static_cast<long>(arena.size)},
-                 read(arena.data, arena.size));
-    };
-    save(train_step_.whole_parameters(), "parameters/");
-    for (int k = 0; k < train_step_.optimizer().arrays(); ++k) save(train_step_.state(k), detail::state_prefix(k));
-    save_objects(sink, mine);
+    each_buffer_part([&](plan::Range range, const Scalar*) {
+      sink.array(array(mine + "buffers/", Model::program.buffers()), range, own_buffers_.data() + range.begin);
+    });
+    if constexpr (has_own) {
+      if (!drifted || train_step_.policy_state().rank() == 0) return;
+      const auto save = [&](auto arena, const std::string& prefix) {
+        sink.array(array(mine + prefix, Model::program.parameters()), {0, static_cast<long>(arena.size)},
+                   read(arena.data, arena.size));
+      };
+      save(train_step_.whole_parameters(), "parameters/");
+      for (int k = 0; k < train_step_.optimizer().arrays(); ++k) save(train_step_.state(k), detail::state_prefix(k));
+      save_objects(sink, mine);
+    }
   }
   void save_objects([[maybe_unused]] SectionSink& sink, const std::string& prefix = {}) {
     const auto save = [&](const char* name, std::vector<std::byte>&& bytes) {

@@ -2,6 +2,7 @@
 // A pipeline's training as its file has it: the arrays of the whole network, on rank 0 while a file is written, on every rank
 // while one is read.
 #pragma once
+#include <utility>
 #include <vector>
 
 #include "pipeline_local_stages.hpp"
@@ -38,12 +39,14 @@ template <class LocalStages> class PipelineFiles {
       }
   }
   void drop() { whole_.clear(); }
-  /// visit(range of the whole array, values on the device): what this process writes where each writes its own.
-  template <class Visit> void each_own_part(std::size_t array, Visit&& visit) {
-    const PipelineTeam& team = *stages_.team;
+  /// visit(range of the whole array, values on the device): what this process has of it.
+  template <class Visit> void each_part(std::size_t array, Visit&& visit) {
     for (auto& h : stages_.stages)
-      if (team.replica == 0 && team.process_of(h.stage) == team.process)
-        if (const plan::Range r = range(array, h.stage); r.end > r.begin) visit(r, mine(array, h.stage));
+      if (const plan::Range r = range(array, h.stage); r.end > r.begin) visit(r, mine(array, h.stage));
+  }
+  /// The same of what this process writes where each writes its own, and replicas are equal.
+  template <class Visit> void each_own_part(std::size_t array, Visit&& visit) {
+    if (stages_.team->replica == 0) each_part(array, std::forward<Visit>(visit));
   }
   /// visit(array, range, writes): of the parameters (array 0) and the buffers (1) of each stage that this process has, which part
   /// of the whole array they are, and whether this process writes them.

@@ -184,10 +184,12 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   DeviceSpan<Scalar, Device> whole_parameters() { return files_.whole(0).span(); }
   DeviceSpan<Scalar, Device> whole_buffers() { return files_.whole(1).span(); }
   DeviceSpan<Scalar, Device> state(int k) { return files_.whole(static_cast<std::size_t>(2 + k)).span(); }
-  /// visit(range, values) of what this process has of an array: 0 are the parameters, 1 the buffers, then the optimizer's.
+  /// visit(range, values) of what this process writes of an array: 0 are the parameters, 1 the buffers, then the optimizer's.
   template <class Visit> void each_own_part(int array, Visit&& visit) {
     files_.each_own_part(static_cast<std::size_t>(array), std::forward<Visit>(visit));
   }
+  /// The same of what this process has of the buffers, which are each replica's own.
+  template <class Visit> void each_buffer_part(Visit&& visit) { files_.each_part(1, std::forward<Visit>(visit)); }
   /// visit(array, range, writes) for each array that each_weight_array() visits, in its order: 0 are parameters, 1 buffers; its
   /// range of the whole network's, and whether this process writes it.
   template <class Visit> void each_weight_range(Visit&& visit) { files_.each_weight_range(std::forward<Visit>(visit)); }
