@@ -2,7 +2,9 @@
 // Which commits a fit makes, takes and leaves: of steps that make several updates, of another fit, by policies whose ranks drift.
 #include <catch2/catch.hpp>
 
+#include <csignal>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
 #include <string>
 #include <type_traits>
@@ -17,6 +19,7 @@
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/average/gossip.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/parallel/simulate/simulated.hpp>
 #include <skein/train/commit_folder.hpp>
@@ -210,6 +213,80 @@ TEST_CASE("what one rank alone cannot do ends the fit of all, and each says what
   CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") && Catch::Contains("all ranks share"));
   words = said("run", "file", write);
   CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") && !Catch::Contains("all ranks share"));
+}
+
+namespace {
+/// Adds to a weight of its rank at a step, or has all ranks ended by a signal there.
+struct Disturbs {
+  Model* model;
+  std::int64_t changed_at, signal_at;
+  void on_update(std::int64_t step) const {
+    if (step == changed_at) {
+      const auto weights = model->modify();
+      weights.data()[3] += 0.25f;
+    }
+    if (step == signal_at) ::raise(SIGUSR1);
+  }
+};
+struct Trial {
+  const char* name;
+  sk::train::FitCheckpoint checkpoint;
+  std::int64_t signal_at, last;  // the last commit that is of before the change
+  const char* when;
+};
+/// 4 epochs of 5 steps, in step 8 of which rank 1 changes a weight where `changes`.
+template <class MakePolicy>
+std::vector<float> fit_of(int ranks, const std::string& folder, const Trial& trial, bool changes, const MakePolicy& make) {
+  std::vector<float> weights;
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f, .momentum = 0.9f}, make(world)};
+    sk::FitOptions o = options_of(4);
+    o.interrupt.also = SIGUSR1;
+    o.checkpoint = trial.checkpoint;
+    o.checkpoint.folder = folder;
+    const bool disturbed = changes && world.rank() == 1;
+    o.callbacks = {Disturbs{&model, disturbed ? 8 : 0, disturbed ? trial.signal_at : 0}};
+    const Points points(60);
+    trainer.fit(points.set(), o);
+    if (world.rank() == 0) weights.assign(model.parameters().begin(), model.parameters().end());
+  });
+  return weights;
+}
+std::string said(const auto& work) {
+  try {
+    work();
+  } catch (const std::exception& e) { return e.what(); }
+  return "";
+}
+}  // namespace
+
+TEST_CASE("where ranks have other weights there is no commit, and the next start goes on from before they had", "[train]") {
+  const std::vector<Trial> trials{{"every", {.every = 3}, 0, 6, "before the commit of step 9"},
+                                  {"at once", {.every = 4}, 0, 4, "before the commit of step 8"},
+                                  {"a thread writes", {.every = 3, .async = true}, 0, 6, "before the commit of step 9"},
+                                  {"epochs", {.every = 0}, 0, 5, "before the commit of step 10"},
+                                  {"a signal", {.every = 7}, 9, 7, "at the end of fit"},
+                                  {"a signal, a thread writes", {.every = 7, .async = true}, 9, 7, "at the end of fit"},
+                                  {"the end", {.every = 50}, 0, -1, "at the end of fit"}};
+  const auto check = [](int ranks, const std::vector<Trial>& of, const auto& make) {
+    for (const Trial& trial : of) {
+      CAPTURE(ranks, trial.name);
+      const support::TemporaryFolder folder;
+      const std::string run = folder / "run";
+      const std::vector<float> undisturbed = fit_of(ranks, folder / "undisturbed", trial, false, make);
+      const std::string text = said([&] { (void)fit_of(ranks, run, trial, true, make); });
+      CHECK_THAT(text, Catch::Contains(sk::text("the ranks have other weights {}: 0.weight is of hash", trial.when)));
+      CHECK_THAT(text, Catch::Contains(ranks > 2 ? "most ranks have the same, and rank 1 differs" : "on rank 1"));
+      const Steps commits = commits_in(run);
+      CHECK((commits.empty() ? -1 : commits.front()) == trial.last);
+      CHECK(fit_of(ranks, run, trial, false, make) == undisturbed);
+    }
+  };
+  check(2, trials, [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world}; });
+  check(3, {trials[0], trials[2]}, [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world}; });
+  // Its owner's value takes the place of the weight in the next step.
+  check(3, {trials[1]}, [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}; });
 }
 
 TEST_CASE("where ranks drift, the bits with .async do not follow how long the disk takes", "[train]") {

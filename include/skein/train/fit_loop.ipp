@@ -147,7 +147,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
     agree(work);
     if (place_.step < loader.steps()) epoch(work);
     else end_loaded_epoch(work);
-    if (options.checkpoint.every == 0 && place_.epoch < options.epochs && !work.control.stopping()) commit(work);
+    if (options.checkpoint.every == 0 && place_.epoch < options.epochs && !work.control.stopping()) compare_and_commit(work);
   }
   return end(work);
 }
@@ -200,6 +200,17 @@ template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
   commits_->commit({position_for_file(work.steps), history_, callback_state_, *kept_, callback_failure_});
 }
 
+/// Each rank writes a share of the weights: where they differ, a commit would have weights that no rank has had. The one that is
+/// under way is agreed on first, so that it stays.
+template <class Scalar> void FitLoop<Scalar>::compare_and_commit(Work& work) {
+  if (!commits_) return;
+  if (facts_.ranks > 1 && facts_.same_weights == parallel::SameWeights::after_step) {
+    commits_->finish();
+    work.steps.compare_weights(text("before the commit of step {}", work.steps.steps()));
+  }
+  commit(work);
+}
+
 template <class Scalar> TrainingPosition FitLoop<Scalar>::position_for_file(Steps& steps) const {
   TrainingPosition at = place_;
   if (fitting_) at.sums = steps.totals();
@@ -224,13 +235,16 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   place_.ended = work.control.finishing();
   const bool goes_on = place_.running && !place_.ended;
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;
+  if (same && commits_) commits_->finish();
   if (same) work.steps.compare_weights("at the end of fit");
   if (goes_on) commit(work);  // as the ranks are now: finish() makes weights of their own one, kept weights take their place
   work.steps.finish(work.signal);
   if (!same) work.steps.compare_weights("at the end of fit");
-  if (work.steps.has_kept_weights()) work.steps.give_back_weights();
+  const bool others = work.steps.has_kept_weights();  // than were compared
+  if (others) work.steps.give_back_weights();
   work.steps.average_buffers();
-  if (!goes_on) commit(work);
+  if (!goes_on && others) compare_and_commit(work);
+  else if (!goes_on) commit(work);
   if (commits_) commits_->finish();
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
@@ -516,7 +530,7 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data:
   if (commits_ && (facts_.ranks == 1 || facts_.in_step)) commits_->after_step();
   look_for_signal(work);
   if (work.control.stopping()) return true;
-  if (is_due(work.options.checkpoint.every, before, made)) commit(work);
+  if (is_due(work.options.checkpoint.every, before, made)) compare_and_commit(work);
   return false;
 }
 

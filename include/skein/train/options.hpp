@@ -49,7 +49,7 @@ struct FitCompute {
 
 /// What ranks compare while they train: `.check = {.replicas_every = 100}`.
 struct FitCheck {
-  std::int64_t replicas_every = 0;  ///< steps between two comparisons of the ranks' weights; 0: at the end of fit alone
+  std::int64_t replicas_every = 0;  ///< steps between two comparisons of the ranks' weights; 0: at commits and the end of fit
 };
 
 /// Which signals end a fit after its step, on all ranks, with a commit where there is a `.checkpoint`: `.interrupt = {.also =
