@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of run_folder.hpp: the commits of a fit.
 #pragma once
-#include <sys/stat.h>
-
-#include "../core/atomic_file.hpp"
 #include "../core/text.hpp"
 #include "commit_training.hpp"
 #include "commit_writer.hpp"
@@ -14,29 +11,11 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-/// Throws FileError where a link on the way to a folder leads nowhere: the disk that it names may be away, so nothing is made
-/// there.
-inline void check_links(std::string path) {
-  for (;; path = skein::detail::parent_of(path)) {
-    while (path.size() > 1 && path.back() == '/') path.pop_back();  // of a link, not of what it leads to
-    struct stat found {};
-    if (::lstat(path.c_str(), &found) == 0 && S_ISLNK(found.st_mode) && ::stat(path.c_str(), &found) != 0)
-      throw FileError(path, -1,
-                      "is a link that leads nowhere: make the folder that it names, or give .checkpoint another .folder");
-    if (path == "." || path == "/") return;
-  }
-}
-
 class CommitsOfFit final : public FitCommits {
  public:
   CommitsOfFit(const std::string& path, CommitOptions options, SavedTraining& training)
       : folder_(path), training_(training), writer_(folder_, options, training) {
-    try {
-      lock_for_ranks(folder_, training);
-    } catch (const FileError& e) {
-      if (e.error() != 0) check_links(path);
-      throw;
-    }
+    lock_for_ranks(folder_, training);
   }
   std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) override {
     const FoundCommit found = find_commit(folder_, training_);
