@@ -147,6 +147,8 @@ std::string ranks_text(std::span<const int> ranks);
 std::string ranks_text(int size, OfRank<bool> wanted);
 /// The same; empty where none is.
 std::string some_ranks_text(int size, OfRank<bool> wanted);
+/// What is said of ranks whose processes have ended without a goodbye.
+std::string gone_text(std::span<const int> ranks);
 
 /// What a sentence about calls that do not match begins with, where ranks are in different public calls: "save is a call of all
 /// ranks: rank 1 has not called it; it is in fit. "; else nothing. Each with its rank.

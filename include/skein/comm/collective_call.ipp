@@ -70,6 +70,11 @@ SKEIN_INLINE std::string some_ranks_text(int size, OfRank<bool> wanted) {
   return "";
 }
 
+SKEIN_INLINE std::string gone_text(std::span<const int> ranks) {
+  return ranks_text(ranks) + (ranks.size() > 1 ? " are gone: their processes ended (their own output says why), or were killed"
+                                               : " is gone: its process ended (its own output says why), or was killed");
+}
+
 SKEIN_INLINE std::string mismatch_text(unsigned long long call, int size, OfRank<Signature> of) {
   std::vector<std::pair<int, Signature>> calls;
   for (int r = 0; r < size; ++r) calls.emplace_back(r, of(r));

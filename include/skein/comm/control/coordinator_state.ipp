@@ -50,7 +50,7 @@ SKEIN_INLINE void CoordinatorState::take(int rank, Frame f, double now) {
 SKEIN_INLINE void CoordinatorState::lost(int rank) {
   if (left_[index(rank)] || failed()) return;
   left_[index(rank)] = true;
-  fail("rank " + std::to_string(rank) + " is gone: its process ended (its own output says why), or was killed");
+  fail(gone_text({&rank, 1}));
 }
 
 SKEIN_INLINE void CoordinatorState::tick(double now) {

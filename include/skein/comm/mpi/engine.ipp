@@ -209,11 +209,10 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const SharedTransport& memory
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {
   if (!processes_->any_ended()) return;
-  int dead = 0;
-  for (int r = 0; r < size_; ++r) dead += processes_->has_ended(r);
-  fail(waiting_text(message) + ": " + ranks_text(size_, [&](int r) { return processes_->has_ended(r); }) +
-       (dead > 1 ? " are gone: their processes ended (their own output says why), or were killed"
-                 : " is gone: its process ended (its own output says why), or was killed"));
+  std::vector<int> dead;
+  for (int r = 0; r < size_; ++r)
+    if (processes_->has_ended(r)) dead.push_back(r);
+  fail(waiting_text(message) + ": " + gone_text({dead.data(), dead.size()}));
 }
 
 SKEIN_MPI_INLINE std::string MpiEngine::waiting_text(const Ticket* message) {

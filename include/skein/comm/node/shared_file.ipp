@@ -24,7 +24,7 @@ namespace detail {
 /// A file without a name; its text says whose descriptor it is, and in which numbering of processes.
 SKEIN_INLINE int make_without_name(SharedFileText& text, std::uint64_t bytes) {
 #if defined(O_TMPFILE)
-  static const unsigned long long numbers = process_numbers();
+  const unsigned long long numbers = process_numbers();
   const int file = numbers ? ::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : -1;
   if (file < 0) return -1;
   if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {
@@ -37,7 +37,7 @@ SKEIN_INLINE int make_without_name(SharedFileText& text, std::uint64_t bytes) {
 }
 
 SKEIN_INLINE int make_with_name(SharedFileText& text, std::uint64_t bytes) {
-  static const unsigned long long numbers = process_numbers();
+  const unsigned long long numbers = process_numbers();
   (void)sweep_shared_files();
   for (int attempt = 0; attempt < 100; ++attempt) {
     const auto now = static_cast<unsigned long long>(1e9 * seconds_now());
@@ -73,12 +73,12 @@ SKEIN_INLINE void forget_shared_file(const char* text) {
 
 SKEIN_INLINE int sweep_shared_files() {
   DIR* const folder = ::opendir("/dev/shm");
+  const unsigned long long here = process_numbers();
   int swept = 0;
   while (const dirent* const entry = folder ? ::readdir(folder) : nullptr) {
     unsigned long long numbers = 0;
     int pid = 0;
-    if (std::sscanf(entry->d_name, "skein-%llx-%d-", &numbers, &pid) != 2 || numbers == 0 || numbers != process_numbers())
-      continue;
+    if (std::sscanf(entry->d_name, "skein-%llx-%d-", &numbers, &pid) != 2 || numbers == 0 || numbers != here) continue;
     if (pid < 1 || ::kill(pid, 0) == 0 || errno != ESRCH) continue;
     swept += shm_unlink((std::string("/") + entry->d_name).c_str()) == 0;
   }
