@@ -94,6 +94,7 @@ template <class Scalar> class FitLoop {
   [[noreturn]] void leave(Work& work);
   bool nothing_to_do(const FitOptions& options);
   void go_on(Steps& steps, const data::DatasetView& train, KeptObjects& kept);
+  void compare_weights(Work& work, const std::string& when);
   void compare_and_commit(Work& work);
   void commit(Work& work);
   int epoch_number() const { return static_cast<int>(place_.base + place_.epoch) + 1; }

@@ -200,14 +200,17 @@ template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
   commits_->commit({position_for_file(work.steps), history_, callback_state_, *kept_, callback_failure_});
 }
 
-/// Each rank writes a share of the weights: where they differ, a commit would have weights that no rank has had. The one that is
-/// under way is agreed on first, so that it stays.
+/// The commit that is under way is agreed on first, so that it stays where ranks differ.
+template <class Scalar> void FitLoop<Scalar>::compare_weights(Work& work, const std::string& when) {
+  if (commits_) commits_->finish();
+  work.steps.compare_weights(when);
+}
+
+/// Each rank writes a share of the weights: where they differ, a commit would have weights that no rank has had.
 template <class Scalar> void FitLoop<Scalar>::compare_and_commit(Work& work) {
   if (!commits_) return;
-  if (facts_.ranks > 1 && facts_.same_weights == parallel::SameWeights::after_step) {
-    commits_->finish();
-    work.steps.compare_weights(text("before the commit of step {}", work.steps.steps()));
-  }
+  if (facts_.ranks > 1 && facts_.same_weights == parallel::SameWeights::after_step)
+    compare_weights(work, text("before the commit of step {}", work.steps.steps()));
   commit(work);
 }
 
@@ -235,11 +238,10 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   place_.ended = work.control.finishing();
   const bool goes_on = place_.running && !place_.ended;
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;
-  if (same && commits_) commits_->finish();
-  if (same) work.steps.compare_weights("at the end of fit");
+  if (same) compare_weights(work, "at the end of fit");
   if (goes_on) commit(work);  // as the ranks are now: finish() makes weights of their own one, kept weights take their place
   work.steps.finish(work.signal);
-  if (!same) work.steps.compare_weights("at the end of fit");
+  if (!same) compare_weights(work, "at the end of fit");
   const bool others = work.steps.has_kept_weights();  // than were compared
   if (others) work.steps.give_back_weights();
   work.steps.average_buffers();
