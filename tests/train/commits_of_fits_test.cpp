@@ -29,6 +29,7 @@
 #include <skein/train/weights_copy.hpp>
 
 #include "../support/points.hpp"
+#include "../support/stop_at.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -43,12 +44,6 @@ struct Points : support::Points {
   explicit Points(std::size_t n) : support::Points(n, {1, {5}}) {}
 };
 sk::FitOptions options_of(int epochs) { return {.epochs = epochs, .batch = 12, .progress = false, .threads = 1}; }
-struct StopAt {
-  std::int64_t step;
-  void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
-    if (r.step >= step) c.stop("of this test");
-  }
-};
 Steps commits_in(const std::string& path) { return sk::train::CommitFolder(path).steps(); }
 }  // namespace
 
@@ -74,7 +69,7 @@ TEST_CASE("a pipeline by PipeDream that was stopped within an epoch goes on with
       auto model = pipeline.model<sk::Shape<5>>(sk::Seed{3});
       sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f, .momentum = 0.9}, pipeline};
       sk::FitOptions o = options_of(3);
-      o.callbacks = {StopAt{stop_after}};
+      o.callbacks = {support::StopAt{stop_after}};
       o.checkpoint = {.folder = folder / name, .every = 5};
       const Points points(48);
       trainer.fit(points.set(), o);

@@ -27,6 +27,8 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/stop_at.hpp"
+
 namespace sk = skein;
 namespace nn = skein::nn;
 
@@ -39,13 +41,6 @@ using LeNet =
 struct Curve {
   std::vector<double> losses;
   double accuracy = 0;
-};
-
-struct StopAt {
-  std::int64_t step;
-  void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
-    if (r.step == step) c.stop("enough");
-  }
 };
 
 bool absent() {
@@ -68,7 +63,7 @@ Curve train(const sk::data::TrainTest& digits, int ranks, long batch, int epochs
       const std::int64_t epoch = (digits.train.size() + batch - 1) / batch;
       options.schedule = sk::optim::warmup(epoch) * sk::optim::cosine(5 * epoch);
     }
-    if (steps > 0) options.callbacks = {StopAt{steps}};
+    if (steps > 0) options.callbacks = {support::StopAt{steps}};
     else options.validate = digits.test;
     const sk::History history = trainer.fit(digits.train, options);
     if (world.rank() == 0) curve = {history.losses(), steps > 0 ? 0 : history.back().validation.accuracy};

@@ -22,6 +22,7 @@
 
 #include "../support/naive_layers.hpp"
 #include "../support/points.hpp"
+#include "../support/stop_at.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
@@ -206,13 +207,7 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     Model first{sk::Seed{3}};
     auto trainer = trainer_of(first);
     sk::FitOptions cut = options;
-    struct StopAt {
-      std::int64_t step;
-      void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
-        if (r.step == step) c.stop("enough");
-      }
-    };
-    cut.callbacks = {StopAt{stop}};
+    cut.callbacks = {support::StopAt{stop}};
     trainer.fit(data, cut);
     CHECK(trainer.train_step().steps() == stop);
     trainer.save(path);
@@ -236,17 +231,11 @@ TEST_CASE("a training goes on within an epoch with the samples that are left, or
   const sk::FitOptions options{.epochs = 2, .batch = 16, .progress = false, .threads = 1};
   Model whole{sk::Seed{3}};
   trainer_of(whole).fit(data, options);
-  struct StopAt {
-    std::int64_t step;
-    void on_step_end(const sk::train::StepRecord& r, sk::train::FitControl& c) {
-      if (r.step == step) c.stop("enough");
-    }
-  };
   const auto stop_at = [&](std::int64_t step) {
     Model first{sk::Seed{3}};
     auto trainer = trainer_of(first);
     sk::FitOptions cut = options;
-    cut.callbacks = {StopAt{step}};
+    cut.callbacks = {support::StopAt{step}};
     trainer.fit(data, cut);
     trainer.save(path);
   };
