@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ struct Larger {
 static_assert(sk::BuiltinReduction<sk::Mean> && !sk::BuiltinReduction<Larger>);
 static_assert(sk::UserReduction<Larger, float> && !sk::UserReduction<Larger, std::string> && !sk::UserReduction<sk::Sum, float>);
 static_assert(sk::Reduction<sk::Sum, double> && !sk::Reduction<sk::Sum, bool> && !sk::Reduction<int, float>);
+static_assert(sk::Sum{}(std::numeric_limits<int>::max(), 1) == std::numeric_limits<int>::min());
+static_assert(sk::Sum{}(std::int8_t{127}, std::int8_t{2}) == -127 && sk::Sum{}(-3L, 1L) == -2);
 
 TEST_CASE("a NaN of any rank wins in Max and Min") {
   const float nan = std::numeric_limits<float>::quiet_NaN();

@@ -12,10 +12,14 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// The sum over the ranks, added in the order of the ranks: ((x0 + x1) + x2) + ...
+/// The sum over the ranks, added in the order of the ranks: ((x0 + x1) + x2) + ... Integers wrap around.
 struct Sum {
   static constexpr std::string_view name = "Sum";
   template <class T> constexpr T operator()(T a, T b) const { return static_cast<T>(a + b); }
+  template <std::signed_integral T> constexpr T operator()(T a, T b) const {
+    using Unsigned = std::make_unsigned_t<T>;
+    return static_cast<T>(static_cast<Unsigned>(static_cast<Unsigned>(a) + static_cast<Unsigned>(b)));
+  }
 };
 
 /// The sum over the ranks times 1 / ranks (integers: divided and truncated).
