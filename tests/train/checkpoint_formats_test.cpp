@@ -55,7 +55,8 @@ struct SaveAt {
   }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & seen); }
 };
-const sk::FitOptions usual{.epochs = 2, .batch = 16, .progress = false, .threads = 1};
+// clang++ 14 fails on a constant of this type that is not made by a function.
+const sk::FitOptions usual = [] { return sk::FitOptions{.epochs = 2, .batch = 16, .progress = false, .threads = 1}; }();
 
 // What each file is of: a training that is asked to save itself, and afterwards to load and go on.
 struct MlpOfAdam {

@@ -81,7 +81,8 @@ std::string on_devices(int n, void (*f)(sk::NcclComm&), bool captures = true, do
   } catch (const sk::Error& e) { return e.what(); }
   return "";
 }
-const sk::FitOptions short_fit{.epochs = 4, .batch = 20, .threads = 1};
+// clang++ 14 fails on a constant of this type that is not made by a function.
+const sk::FitOptions short_fit = [] { return sk::FitOptions{.epochs = 4, .batch = 20, .threads = 1}; }();
 
 void same_as_serial(sk::NcclComm& world) {
   const Result serial = train(sk::Cpu{}, sk::parallel::SingleProcess{}, short_fit);
