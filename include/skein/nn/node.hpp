@@ -48,20 +48,24 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   /// One array for all workers, which nothing else uses.
   Activation* whole_gradient(ActivationOffset s) const { return whole_gradients + s.offset * capacity + context.first * s.width; }
 
+  /// Null stays null: an arena that a run does not need is not there.
+  template <class T> static SKEIN_ALWAYS_INLINE T* place(T* arena, std::ptrdiff_t offset) {
+    return arena ? arena + offset : arena;
+  }
   /// A leaf's frame, but for its samples. F: Frame<Scalar, Device>, or
   /// with Activation for a leaf that takes it.
   template <class F> F frame(const ArenaOffsets& at, const LayerInfo& info) const {
     F f;
     f.parameters = parameters + at.parameter;
     if constexpr (!std::same_as<typename F::Activation, Scalar>) f.weights = this->weights + at.parameter;
-    f.gradients = gradients + at.parameter;
-    f.buffers = buffers + at.buffer;
-    f.packed_weights = packed_weights + at.packed_weights;
-    f.saved_for_backward = (info.saved_by_backward ? backward_scratch + at.backward_scratch * capacity
-                                                   : saved_for_backward + at.saved_for_backward * capacity) +
-                           context.first * info.saved_for_backward;
-    f.saved_bytes = saved_bytes + at.saved_bytes * capacity + context.first * info.saved_bytes;
-    f.batch_statistics = batch_statistics + at.batch_statistics;
+    f.gradients = place(gradients, at.parameter);
+    f.buffers = place(buffers, at.buffer);
+    f.packed_weights = place(packed_weights, at.packed_weights);
+    const auto saved = context.first * info.saved_for_backward;
+    f.saved_for_backward = info.saved_by_backward ? place(backward_scratch, at.backward_scratch * capacity + saved)
+                                                  : place(saved_for_backward, at.saved_for_backward * capacity + saved);
+    f.saved_bytes = place(saved_bytes, at.saved_bytes * capacity + context.first * info.saved_bytes);
+    f.batch_statistics = place(batch_statistics, at.batch_statistics);
     f.workspace = workspace;
     if (info.tokens > 0) f.tokens = tokens;
     f.batch = batch;

@@ -262,7 +262,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   template <int R, int W>
   static SKEIN_NOINLINE void by_pixel(const Scalar* g, const ArgMax* winners, const Scalar* w, Scalar* dx) {
     for (int r = 0; r < rows; ++r)
-      for (int column = 0; column < columns; ++column, g += filters, winners += filters) {
+      for (int column = 0; column < columns; ++column, g += filters, winners += all_alive ? 0 : filters) {  // none: null
         Scalar* to = dx + r * row_step + column * pixel_step;
         for (int q = 0; q < P.windows(); ++q) {
           std::uint64_t hit[words], any = 0;
