@@ -30,9 +30,11 @@ using skein::detail::sync_folder;
 inline void make_folders(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) == 0 || errno == EEXIST) {
     struct stat found {};
-    if (::stat(path.c_str(), &found) != 0)  // the disk that it names may be away: nothing is made there
-      throw FileError(path, -1,
+    if (::stat(path.c_str(), &found) != 0) {
+      if (errno != ENOENT && errno != ELOOP) fail_folder(path, "the folder cannot be read");
+      throw FileError(path, -1,  // the disk that it names may be away: nothing is made there
                       "is a link that leads nowhere: make the folder that it names, or give .checkpoint another .folder");
+    }
     if (!S_ISDIR(found.st_mode))
       throw FileError(path, -1, "is a file: the .folder of .checkpoint is one that fit makes, or has made");
     return sync_folder(parent_of(path));
