@@ -473,12 +473,12 @@ TEST_CASE("no page fault and no allocation in any step after the first epoch") {
     fewest = std::min(fewest, after.ru_minflt - before.ru_minflt);
   }
   const long made = allocations - before_all;
-#if !SKEIN_TEST_ASAN
-  CHECK(before_all > 0);
-#endif
   CHECK(made == 0);
   CHECK(sum > 0);
+#if !SKEIN_TEST_ASAN  // it allocates by itself and touches its shadow of what is read
+  CHECK(before_all > 0);
   CHECK(fewest == 0);
+#endif
 }
 
 TEST_CASE("labels of several positions are staged one behind the other") {

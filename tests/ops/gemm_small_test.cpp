@@ -2,6 +2,7 @@
 // The products with compile-time columns: how columns are cut, and every panel against plain loops.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <limits>
 #include <vector>
 
@@ -40,7 +41,7 @@ namespace {
 namespace cpu = sk::ops::cpu;
 
 template <class S> sk::Arena<S> filled(long rows, long columns, long pitch, double step, S gap) {
-  sk::Arena<S> a(static_cast<std::size_t>(rows * pitch));
+  sk::Arena<S> a(static_cast<std::size_t>(std::max(rows * pitch, 1L)));  // a product asks for pointers that are not null
   for (long i = 0; i < rows; ++i)
     for (long j = 0; j < pitch; ++j)
       a.data()[i * pitch + j] = j < columns ? static_cast<S>(std::sin(step * static_cast<double>(i * columns + j + 1))) : gap;

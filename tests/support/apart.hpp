@@ -25,7 +25,10 @@ long first_apart(const std::vector<A>& a, const std::vector<B>& b, double c = 16
 /// amplitude * sin(a (i + 1) + b) for i in [0, n): inputs that a script in another language can make too.
 inline std::vector<double> wave(long n, double a, double b = 0, double amplitude = 1) {
   std::vector<double> values(static_cast<std::size_t>(n));
-  for (long i = 0; i < n; ++i) values[static_cast<std::size_t>(i)] = amplitude * std::sin(a * static_cast<double>(i + 1) + b);
+  for (long i = 0; i < n; ++i) {
+    const volatile double turn = a * static_cast<double>(i + 1);  // rounded, as in other languages: clang++ contracts
+    values[static_cast<std::size_t>(i)] = amplitude * std::sin(turn + b);
+  }
   return values;
 }
 
