@@ -18,6 +18,9 @@ TEST_CASE("a pipeline over processes", "[distributed]") {
   cases::agrees_with_serial(world, {S::one_f_one_b, S::zero_bubble});
   cases::pipedream_is_delayed(world);
   cases::ties(world);
-  if (wanted == 4) cases::follows_the_table(world);
-  if (wanted == 4) cases::commits_change_nothing(world);
+  if (wanted == 4) {
+    cases::follows_the_table(world);
+    cases::commits_change_nothing(world);
+    cases::differing_replicas_are_named(world);
+  }
 }

@@ -63,7 +63,7 @@ template <class T> class Guarded {
 
 /// Deterministic values in (-1, 1): the same on every machine, and by the same formula in Python where a fixture needs them.
 inline double wave(long i, double step, double phase = 0) {
-  const volatile double turn = step * static_cast<double>(i + 1);  // rounded, as in the script that makes the expected values: clang++ contracts
+  const volatile double turn = step * static_cast<double>(i + 1);  // rounded, as in Python: clang++ contracts
   return std::sin(turn + phase);
 }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <skein/comm/self/self_comm.hpp>
@@ -450,6 +451,54 @@ template <class Comm> void commits_change_nothing(Comm& world) {
     } catch (const sk::Interrupted&) { ended = true; }
     RANK_CHECK(ended);
     RANK_CHECK(outcome({.folder = run + "_signal", .every = 100}) == whole);
+  }
+}
+
+/// A weight of a stage on one rank, changed after a step: what memory that flips a bit does.
+template <class Model> struct ChangesWeight {
+  Model* model;
+  int stage;
+  std::int64_t at;
+  void on_update(std::int64_t step) const {
+    if (step == at) model->parameters(stage).data[5] += 0.25f;
+  }
+};
+
+/// Pipelines beside each other have the same weights after each step, whatever the schedule. Where one has not, all ranks hear
+/// which parameter differs before a commit and at the end of the fit, or after the step where asked.
+template <class Comm> void differing_replicas_are_named(Comm& world) {
+  using Two = sk::parallel::Pipeline<nn::Sequential<nn::Linear<24>, nn::Relu>, nn::Linear<3>>;
+  const Points points;
+  const support::TemporaryFolder mine;
+  const std::string folder = world.broadcast(mine / "run_", 0);
+  const int replicas = world.size() / 2, bad_rank = world.size() - 1;  // which has the second stage
+  const auto said = [&](PipelineSchedule schedule, std::int64_t changed_at, const sk::FitOptions& options) -> std::string {
+    const Two pipeline{world, {.schedule = schedule, .micro_batches = 3, .replicas = replicas}};
+    auto model = pipeline.template model<Input>(sk::Seed{9});
+    sk::Trainer trainer{model, nn::CrossEntropy{}, optimizer, pipeline};
+    sk::FitOptions o = options;
+    o.epochs = 2, o.batch = 24, o.progress = false, o.threads = 1;
+    o.callbacks.add(ChangesWeight<decltype(model)>{&model, 1, world.rank() == bad_rank ? changed_at : 0});
+    try {
+      trainer.fit(points.set(), o);
+    } catch (const sk::CommError& e) { return e.what(); }
+    return {};
+  };
+  int k = 0;
+  for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::gpipe, PipelineSchedule::pipedream}) {
+    RANK_CHECK(said(schedule, 0, {.check = {.replicas_every = 1}}).empty());
+    const std::string run = folder + std::to_string(k++);
+    for (const auto& [when, options] : {std::pair<std::string, sk::FitOptions>{"at the end of fit", {}},
+                                        {"after step ", {.check = {.replicas_every = 1}}},
+                                        {"before the commit of step ", {.checkpoint = {.folder = run, .every = 4}}}}) {
+      const std::string text = said(schedule, 3, options);
+      RANK_CHECK(text.find("the ranks have other weights " + when) != text.npos);
+      RANK_CHECK(text.find("2.weight is of hash") != text.npos);
+      RANK_CHECK(text.find("(and so differ") == text.npos);  // what other stages have is no difference
+      const std::string most = "most ranks of its stages have the same, and rank " + std::to_string(bad_rank) + " differs";
+      RANK_CHECK((text.find(most) != text.npos) == (replicas > 2));
+    }
+    RANK_CHECK(said(schedule, 0, {.checkpoint = {.folder = run, .every = 4}}).empty());  // nothing wrong was committed
   }
 }
 

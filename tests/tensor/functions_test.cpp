@@ -11,8 +11,8 @@ using support::close;
 using support::Roundings;
 
 namespace {
-// An expression against a plain loop, over lengths that end within a vector and rows with gaps. `terms` is the magnitude of the terms that may
-// cancel: compilers differ in which products and sums they contract.
+// An expression against a plain loop, over lengths that end within a vector and rows with gaps. `terms` is the magnitude of the
+// terms that may cancel: compilers differ in which products and sums they contract.
 template <class S, class Fused, class Plain>
 void compare(const char* name, double low, double high, Roundings c, double terms, Fused fused, Plain plain) {
   for (long n : {1L, 3L, 7L, 16L, 33L, 130L}) {

@@ -2,14 +2,15 @@
 // Are the weights of the ranks still the same, where the policy promises it? A flipped bit of memory, a callback that changes one
 // rank's weights, a rank that missed an update are found by a hash of each rank's weights, and named.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
+#include "../core/named_values.hpp"
 #include "../parallel/policy.hpp"
 #include "../plan/program.hpp"
 #include "hash.hpp"
@@ -18,11 +19,30 @@
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-/// The parameters by name, each with a hash of its values: what ranks tell each other where replicas differ.
-std::string parameter_hashes(std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths, const void* values,
-                             std::size_t scalar_bytes);
-/// Throws where the weights of replicas differ. Where more than half of the ranks have the same, the others are named.
-[[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts);
+/// The parameters of a part of the table by name, each with a hash of its values: what ranks tell each other where replicas
+/// differ. `values`: of the part.
+void add_parameter_hashes(NamedValues& to, std::span<const plan::Entry> entries, std::span<const plan::PathPart> paths,
+                          plan::Range part, const void* values, std::size_t scalar_bytes);
+/// Do ranks that are `apart` ranks apart, and so have the same parameters, have equal hashes? `all`: one of each rank.
+bool replicas_equal(std::span<const std::uint64_t> all, std::size_t apart);
+/// Throws where the weights of replicas differ. Where more than half of those of a rank have the same, the others are named.
+/// `texts`: of each rank, '-' and lines of NamedValues.
+[[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts, std::size_t apart);
+
+/// visit(range of the whole network's, values on the device) for the parameters that this rank has: all, or those of its stages.
+template <class TrainStep, class Visit> void each_parameter_part(TrainStep& train_step, Visit&& visit) {
+  if constexpr (parallel::SharesBatches<std::remove_cvref_t<decltype(train_step.policy_state())>>) {
+    train_step.each_parameter_part(std::forward<Visit>(visit));
+  } else {
+    const auto arena = train_step.whole_parameters();
+    visit(plan::Range{0, static_cast<long>(arena.size)}, arena.data);
+  }
+}
+/// Ranks so far apart have the same parameters: those of a pipeline have its stages, and are one behind the other.
+template <class PolicyState> std::size_t ranks_of_replica(const PolicyState& state) {
+  if constexpr (parallel::SharesBatches<PolicyState>) return static_cast<std::size_t>(state.ranks() / state.shards());
+  else return 1;
+}
 }  // namespace detail
 
 SKEIN_BEGIN_COLD
@@ -33,15 +53,24 @@ template <class TrainStep> void check_replicas(TrainStep& train_step, std::strin
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   HostCopy<Scalar, typename Model::device> copy;
-  const auto arena = train_step.whole_parameters();
-  const Scalar* values = copy.read(arena.data, arena.size, train_step.model().where());
-  const std::uint64_t own[1] = {hash64(values, arena.size * sizeof(Scalar))};
+  const auto each_part = [&](const auto& visit) {
+    detail::each_parameter_part(train_step, [&](plan::Range part, const Scalar* values) {
+      visit(part, copy.read(values, static_cast<std::size_t>(part.end - part.begin), train_step.model().where()));
+    });
+  };
+  Hash64 hash;
+  each_part([&](plan::Range part, const Scalar* values) {
+    hash.update(values, static_cast<std::size_t>(part.end - part.begin) * sizeof(Scalar));
+  });
+  const std::uint64_t own[1] = {hash.value()};
   auto& policy_state = train_step.policy_state();
-  const std::vector<std::uint64_t> all = policy_state.numbers_of_all(own);
-  if (std::ranges::all_of(all, [&](std::uint64_t hash) { return hash == own[0]; }))
-    return;  // the same answer on all ranks: one that differs differs from some
-  detail::fail_replicas(when, policy_state.texts_of_all(detail::parameter_hashes(
-                                  Model::program.parameters(), Model::program.parts(), values, sizeof(Scalar))));
+  const std::size_t apart = detail::ranks_of_replica(policy_state);
+  if (detail::replicas_equal(policy_state.numbers_of_all(own), apart)) return;  // the same answer on all ranks
+  NamedValues parameters;
+  each_part([&](plan::Range part, const Scalar* values) {
+    detail::add_parameter_hashes(parameters, Model::program.parameters(), Model::program.parts(), part, values, sizeof(Scalar));
+  });
+  detail::fail_replicas(when, policy_state.texts_of_all("-" + parameters.lines()), apart);
 }
 
 SKEIN_END_COLD

@@ -52,6 +52,10 @@ TEST_CASE("a Trainer over a pipeline", "[parallel]") {
 TEST_CASE("commits of pipelines beside each other change nothing of their training", "[parallel]") {
   on_threads(4, [](auto& w) { cases::commits_change_nothing(w); });
 }
+TEST_CASE("pipelines beside each other whose weights differ are found, and the rank is named", "[parallel]") {
+  on_threads(4, [](auto& w) { cases::differing_replicas_are_named(w); });
+  on_threads(6, [](auto& w) { cases::differing_replicas_are_named(w); });
+}
 TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[parallel]") {
   namespace plan = sk::plan;
   plan::StageLengths lengths{{{1.0, 1.5, 0.5, 0.1}, {2.0, 1.0, 1.5, 0.2}, {1.5, 2.5, 1.0, 0.1}, {0.5, 1.0, 0.5, 0.3}}, 0};

@@ -11,8 +11,8 @@
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// The operands of C = op(A) B + start; a, b and c are not null, whatever m and k are. A is (m, k), stored transposed where the
-/// tile says so; rows of `start` are start_pitch apart: 0 repeats a row (a bias); null: zeros. `rectified`: Keep stores max(v, 0).
-/// `left`: lanes of the last vector that a masked tile stores, zeros go to the others.
+/// tile says so; rows of `start` are start_pitch apart: 0 repeats a row (a bias); null: zeros. `rectified`: Keep stores
+/// max(v, 0). `left`: lanes of the last vector that a masked tile stores, zeros go to the others.
 template <class Scalar> struct Product {
   long m = 0, k = 0;
   const Scalar* a = nullptr;

@@ -188,6 +188,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Visit> void each_own_part(int array, Visit&& visit) {
     files_.each_own_part(static_cast<std::size_t>(array), std::forward<Visit>(visit));
   }
+  /// The same of what this process has of the parameters, of which each replica has a copy.
+  template <class Visit> void each_parameter_part(Visit&& visit) { files_.each_part(0, std::forward<Visit>(visit)); }
   /// The same of what this process has of the buffers, which are each replica's own.
   template <class Visit> void each_buffer_part(Visit&& visit) { files_.each_part(1, std::forward<Visit>(visit)); }
   /// visit(array, range, writes) for each array that each_weight_array() visits, in its order: 0 are parameters, 1 buffers; its
