@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+// ModelAveragePolicyState: a training by ModelAverage on one rank: which part of the weights is averaged in which step, what is
+// under way, what of it a file has.
+#pragma once
+#include <bit>
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../../device/copy.hpp"
+#include "../../optim/transform/transform.hpp"
+#include "../comm_policy_state.hpp"
+#include "model_average_options.hpp"
+#include "outer_memory.hpp"
+
+namespace skein::inline SKEIN_ABI::parallel {
+
+/// The state of a training by ModelAverage on one rank: what travels, and the outer optimizer's memory.
+template <class When, class Outer, class Comm, class Scalar, class Device> class ModelAveragePolicyState
+    : public CommPolicyState<Comm, Scalar, Device> {
+  using Base = CommPolicyState<Comm, Scalar, Device>;
+  using Base::replica, Base::several;
+
+ public:
+  using Base::comm;
+  static constexpr Capabilities capabilities =
+      Base::capabilities | Capabilities{Capability::averages_weights, Capability::keeps_state};
+  static constexpr bool local_sums = true;
+  static constexpr bool has_outer = !std::same_as<Outer, PlainAverage>;
+  static_assert(!optim::has_stages<Outer> && !optim::clips_first<Outer>,
+                "an outer optimizer of ModelAverage is one pass over a fragment: its chain takes elementwise transforms alone");
+  using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
+
+  ModelAveragePolicyState(Comm& comm, const ModelAverageOptions& options, const Outer& outer,
+                          const Replica<Scalar, Device>& replica)
+      : Base(comm, replica), options_(options), outer_(outer, replica.stored, replica.where) {
+    check_options(outer);
+    cut();
+  }
+
+  void start() {
+    this->check_place("ModelAverage");
+    anchored_ = false;
+    for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
+    if (auto loaded = std::exchange(loaded_, {})) take_loaded(*loaded);
+    if (!several()) return;
+    Fnv1a f;
+    f.add(replica().fingerprint)
+        .add(static_cast<std::uint64_t>(When::length))
+        .add(static_cast<std::uint64_t>(When::unit))
+        .add(fragments_.size());
+    for (const auto n : {static_cast<std::int64_t>(options_.weighted), static_cast<std::int64_t>(options_.state), options_.first,
+                         options_.warm_up, static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
+      f.add(static_cast<std::uint64_t>(n));
+    f.add(std::bit_cast<std::uint64_t>(options_.keep));
+    if constexpr (has_outer) {
+      NamedValues outer;
+      optim::describe(outer_.optimizer(), outer);
+      f.add(outer.hash());
+    }
+    comm().assert_same("the models of ModelAverage (network, input shape, scalar, period, options)", f.value());
+    this->broadcast_weights();
+  }
+
+  bool before_step(std::int64_t step) {
+    if constexpr (has_outer)
+      if (step > options_.first && !std::exchange(anchored_, true)) outer_.set_anchor(replica().parameters.data);
+    return false;
+  }
+  bool after_step(const StepDone& done) {
+    step_ = done.step;
+    samples_ += done.samples;
+    if (!works()) return false;
+    bool changed = false;
+    for (Fragment& f : fragments_) {  // all ranks take it in the same step, whenever it arrives
+      if (!f.under_way()) continue;
+      if (f.request) (void)f.request->poll();
+      if (step_ >= f.begun + options_.delay) changed = finish_exchange(f) || changed;
+    }
+    if (step_ <= options_.first) return skip(changed);
+    for (std::size_t i = 0; i < fragments_.size(); ++i)
+      if (step_ <= options_.warm_up || (When::unit == Every::step && due(step_, i))) changed = begin(fragments_[i]) || changed;
+    return arrive(changed);
+  }
+  /// With a delay nobody waits.
+  bool all_met() const {
+    if (When::unit != Every::step || options_.delay > 0 || step_ <= options_.first) return false;
+    for (std::size_t i = 0; i < fragments_.size(); ++i)
+      if (due(step_, i)) return true;
+    return step_ <= options_.warm_up;
+  }
+  bool epoch_ends(std::int64_t epoch) {
+    if (When::unit != Every::epoch || !works() || step_ <= options_.first) return false;
+    bool changed = false;
+    for (std::size_t i = 0; i < fragments_.size(); ++i)
+      if (due(epoch + 1, i)) changed = begin(fragments_[i]) || changed;
+    return arrive(changed);
+  }
+  bool finish() {
+    const double keep = options_.at_end ? std::exchange(options_.keep, 0) : options_.keep;
+    bool changed = finish_exchanges();
+    if (!options_.at_end) return changed;
+    for (Fragment& f : fragments_)
+      if (works() && f.averaged < step_) changed = begin(f) || changed;
+    changed = finish_exchanges() || changed;
+    options_.keep = keep;
+    anchored_ = false;  // the parameters may be given other values before the next fit
+    return changed;
+  }
+
+  /// In the steps before .first another policy sees to it, or nobody.
+  SameWeights same_weights() const {
+    return options_.at_end && step_ > options_.first ? SameWeights::after_fit : SameWeights::never;
+  }
+  /// How often a part has become the mean so far.
+  std::int64_t averages() const { return averages_; }
+
+  /// What is under way is saved as a sum that has arrived, which no rank has taken.
+  void before_save() {
+    for (Fragment& f : fragments_)
+      if (f.request) f.request->wait(), f.request.reset(), f.arrived = true;
+  }
+  /// What serialize() saves is of this policy.
+  static std::string saved_as() { return "ModelAverage"; }
+  static constexpr unsigned archive_version = 1;
+  template <class Archive> void serialize(Archive& archive, unsigned version) {
+    std::vector<std::vector<Scalar>> arrays;
+    if (Archive::is_saving::value) arrays = outer_.saved();
+    std::int64_t outer_steps = outer_steps_;
+    bool anchored = anchored_;
+    (archive & anchored & outer_steps & arrays);
+    Moment moment;
+    if (Archive::is_saving::value) moment = now();
+    if (version >= 1) (archive & moment);
+    moment.anchored = anchored;
+    if constexpr (Archive::is_loading::value) {
+      if (!outer_.load(arrays)) archive.refuse("the file was saved from a training with another outer optimizer");
+      outer_steps_ = outer_steps;
+      loaded_ = std::move(moment);
+    }
+  }
+
+ private:
+  struct Fragment {
+    plan::Range range{};
+    std::size_t place = 0, width = 0;      // in what travels: parameters, state arrays, 16 scalars with the weight
+    std::int64_t begun = 0, averaged = 0;  // in which step
+    std::int64_t samples = 0;              // seen before the values that travelled last
+    std::optional<Request> request{};
+    bool arrived = false;  // of a request that was waited for before a save
+    bool under_way() const { return request || arrived; }
+  };
+  /// Where in its periods a rank is: the step, four numbers of each fragment (begun, averaged, samples since, whether a sum is
+  /// under way), and those sums.
+  struct Moment {
+    bool anchored = false;
+    std::int64_t step = 0;
+    std::vector<std::int64_t> fragments{};
+    std::vector<Scalar> sums{};
+    template <class Archive> void serialize(Archive& archive, unsigned) { (archive & step & fragments & sums); }
+  };
+  Moment now() const {
+    Moment m{.step = step_};
+    for (const Fragment& f : fragments_) {
+      const std::int64_t numbers[] = {f.begun, f.averaged, samples_ - f.samples, f.arrived ? 1 : 0};
+      m.fragments.insert(m.fragments.end(), numbers, numbers + 4);
+      if (!f.arrived) continue;
+      m.sums.resize(m.sums.size() + f.width);
+      Copy<Cpu, Device>::run(m.sums.data() + m.sums.size() - f.width, travels_.data() + f.place, f.width * sizeof(Scalar), {},
+                             replica().where);
+    }
+    return m;
+  }
+  /// Of a file with other fragments no more than the anchor.
+  void take_loaded(const Moment& m) {
+    anchored_ = m.anchored;
+    std::size_t sums = 0;
+    for (std::size_t i = 0; i < fragments_.size() && m.fragments.size() == 4 * fragments_.size(); ++i)
+      sums += m.fragments[4 * i + 3] != 0 ? fragments_[i].width : 0;
+    if (m.fragments.size() != 4 * fragments_.size() || m.sums.size() != sums) return;
+    step_ = m.step;
+    const Scalar* from = m.sums.data();
+    for (std::size_t i = 0; i < fragments_.size(); ++i) {
+      Fragment& f = fragments_[i];
+      f.begun = m.fragments[4 * i], f.averaged = m.fragments[4 * i + 1];
+      f.samples = samples_ - m.fragments[4 * i + 2];
+      f.arrived = m.fragments[4 * i + 3] != 0;
+      if (!f.arrived) continue;
+      Copy<Device, Cpu>::run(travels_.data() + f.place, from, f.width * sizeof(Scalar), replica().where);
+      from += f.width;
+    }
+  }
+
+  /// A mean over one rank is the model itself; an outer optimizer has its own way with that.
+  bool works() const { return several() || has_outer; }
+  bool due(std::int64_t time, std::size_t fragment) const {
+    return (time - When::length * static_cast<std::int64_t>(fragment) / static_cast<std::int64_t>(fragments_.size())) %
+               When::length ==
+           0;
+  }
+  bool skip(bool changed) {
+    for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
+    return changed;
+  }
+  /// Without a delay what was begun comes to its end at once.
+  bool arrive(bool changed) { return options_.delay > 0 ? changed : finish_exchanges() || changed; }
+  bool finish_exchanges() {
+    bool changed = false;
+    for (Fragment& f : fragments_)
+      if (f.under_way()) changed = finish_exchange(f) || changed;
+    return changed;
+  }
+
+  void check_options(const Outer& outer) const {
+    const auto demand = [](bool holds, const char* text) {
+      if (!holds) throw ArgumentError(std::string("ModelAverage: ") + text);
+    };
+    demand(options_.fragments >= 1, ".fragments is at least 1");
+    demand(options_.first >= 0 && options_.warm_up >= 0, ".first and .warm_up are numbers of steps: 0 or more");
+    demand(options_.delay >= 0, ".delay is a number of steps: 0 or more");
+    demand(When::unit == Every::epoch || options_.delay < When::length || options_.delay == 0,
+           ".delay must be shorter than the period: a part would not have arrived before it is sent again");
+    demand(options_.keep >= 0 && options_.keep < 1, ".keep is a share: at least 0, less than 1");
+    if constexpr (has_outer) optim::check(outer);
+    else static_cast<void>(outer);
+  }
+  /// Equal parts at whole lines.
+  void cut() {
+    const long stored = replica().stored, arrays = 1 + (options_.state ? static_cast<long>(replica().state.size()) : 0);
+    const long lines = (stored + 15) / 16, parts = std::max<long>(1, std::min<long>(options_.fragments, lines));
+    std::size_t place = 0;
+    for (long i = 0; i < parts; ++i) {
+      Fragment f;
+      f.range = {std::min(stored, 16 * (lines * i / parts)), std::min(stored, 16 * (lines * (i + 1) / parts))};
+      f.place = place;
+      f.width = static_cast<std::size_t>(((f.range.end - f.range.begin) * arrays + 15) / 16 * 16 + 16);
+      place += f.width;
+      fragments_.push_back(std::move(f));
+    }
+    travels_ = Arena<Scalar, Device>(place, replica().where);
+  }
+
+  Scalar* values(const Fragment& f, int array) {
+    const DeviceSpan<Scalar, Device>& span =
+        array == 0 ? replica().parameters : replica().state[static_cast<std::size_t>(array - 1)];
+    return span.data + f.range.begin;
+  }
+  int arrays() const { return 1 + (options_.state ? static_cast<int>(replica().state.size()) : 0); }
+
+  /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the
+  /// parameters.
+  bool begin(Fragment& f) {
+    const bool changed = f.under_way() && finish_exchange(f);
+    const long n = f.range.end - f.range.begin;
+    Scalar* to = travels_.data() + f.place;
+    const Scalar weight = static_cast<Scalar>(options_.weighted ? samples_ - f.samples : 1);
+    Memory<Device>::clear(to, f.width * sizeof(Scalar), replica().where);
+    for (int k = 0; k < arrays(); ++k)
+      detail::add_scaled<Scalar, Device>(to + k * n, values(f, k), n, static_cast<double>(weight));
+    Copy<Device, Cpu>::run(to + f.width - 16, &weight, sizeof weight, replica().where, {});
+    f.samples = samples_;
+    f.begun = f.averaged = step_;
+    f.request.emplace(comm().start_all_reduce(DeviceSpan<Scalar, Device>(to, f.width), Sum{}));
+    return changed;
+  }
+  /// Takes what has arrived.
+  bool finish_exchange(Fragment& f) {
+    const auto before = std::chrono::steady_clock::now();
+    if (f.request) f.request->wait();
+    f.request.reset();
+    f.arrived = false;
+    const long n = f.range.end - f.range.begin;
+    Scalar* sum = travels_.data() + f.place;
+    Scalar weight = 0;
+    Copy<Cpu, Device>::run(&weight, sum + f.width - 16, sizeof weight, {}, replica().where);
+    this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
+    if (!(weight > 0)) return false;  // nobody has seen a sample
+    for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight));
+    if constexpr (has_outer) {
+      outer_.step(f.range, sum, 1 / static_cast<double>(weight),
+                  1 + outer_steps_++ / static_cast<std::int64_t>(fragments_.size()));  // each fragment's own
+      take(values(f, 0), outer_.anchor() + f.range.begin, n, 1);
+    } else {
+      take(values(f, 0), sum, n, 1 / static_cast<double>(weight));
+    }
+    ++averages_;
+    return true;
+  }
+  /// values = keep * values + (1 - keep) * factor * mean
+  void take(Scalar* to, const Scalar* mean, long n, double factor) {
+    const double keep = options_.delay > 0 ? options_.keep : 0;
+    if (keep == 0) Memory<Device>::clear(to, static_cast<std::size_t>(n) * sizeof(Scalar), replica().where);
+    else detail::add_scaled<Scalar, Device>(to, to, n, keep - 1);
+    detail::add_scaled<Scalar, Device>(to, mean, n, (1 - keep) * factor);
+  }
+
+  ModelAverageOptions options_;
+  [[no_unique_address]] detail::OuterMemory<Outer, Scalar, Device> outer_;
+  Arena<Scalar, Device> travels_;
+  std::vector<Fragment> fragments_;
+  std::int64_t step_ = 0, samples_ = 0, averages_ = 0, outer_steps_ = 0;
+  bool anchored_ = false;
+  std::optional<Moment> loaded_;  // until start()
+};
+
+}  // namespace skein::inline SKEIN_ABI::parallel
