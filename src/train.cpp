@@ -16,8 +16,10 @@
 #include <skein/train/commit_training.ipp>
 #include <skein/train/commit_writer.ipp>
 #include <skein/train/curves.ipp>
+#include <skein/train/evaluate_loader.ipp>
 #include <skein/train/fit_control.ipp>
 #include <skein/train/fit_loop.ipp>
+#include <skein/train/fit_signals.ipp>
 #include <skein/train/hash.ipp>
 #include <skein/train/history.ipp>
 #include <skein/train/in_archive.ipp>

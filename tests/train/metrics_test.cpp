@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Metrics as fit and evaluate() take them, that is by evaluate_loader(), and what ranks add up of them.
 #include <skein/core/random.hpp>
 #include <skein/train/metrics.hpp>
 #include <skein/train/metrics/gather_samples.hpp>

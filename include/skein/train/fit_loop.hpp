@@ -67,7 +67,6 @@ template <class Scalar> class FitLoop {
   struct Forget;
 
   data::LoaderOptions loader_options(Steps& steps, const data::DatasetView& train, const FitOptions& options);
-  data::LoaderOptions evaluation_options(long batch, const char* name) const;
   data::LoaderOptions validation_options(long batch, const FitOptions& options) const;
   /// Threads that compute on this machine, all ranks'.
   int busy_threads(const FitOptions& options) const {
@@ -89,7 +88,7 @@ template <class Scalar> class FitLoop {
   void end_epoch(Work& work);
   void end_loaded_epoch(Work& work);
   void agree(Work& work);
-  void stop_at_signal(Work& work, const double (&of_all)[3]);
+  void stop_at_signal(Work& work, const double* of_all);
   void look_for_signal(Work& work);
   [[noreturn]] void leave(Work& work);
   bool nothing_to_do(const FitOptions& options);
@@ -98,7 +97,6 @@ template <class Scalar> class FitLoop {
   void compare_and_commit(Work& work);
   void commit(Work& work);
   int epoch_number() const { return static_cast<int>(place_.base + place_.epoch) + 1; }
-  Scores evaluate(Steps& steps, data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics);
 
   FitFacts facts_{};
   TrainingPosition place_{};

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of fit_loop.hpp: of both scalars that there are in the library.
 #pragma once
-#include <signal.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -12,13 +10,12 @@
 #include "archive.hpp"
 #include "check_metrics.hpp"
 #include "check_schedule.hpp"
+#include "evaluate_loader.hpp"
 #include "fit_loop.hpp"
+#include "fit_signals.hpp"
 #include "loss_judge.hpp"
 #include "model_file.hpp"
 #include "preparation.hpp"
-#include "signal_watch.hpp"
-#include "metrics/gather_samples.hpp"
-#include "metrics/metrics_in_evaluation.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -28,11 +25,8 @@ namespace skein::inline SKEIN_ABI::train::detail {
 template <class Scalar> struct FitLoop<Scalar>::Work {
   Work(Steps& asked, const FitOptions& o, data::Loader<Scalar>& train, data::Loader<Scalar>* validate, const FitFacts& facts)
       : steps(asked), options(o), loader(train), validation(validate), callbacks(o.callbacks), metrics(o.metrics),
-        signals(o.interrupt, facts.rank,
-                facts.ranks == 1 || facts.in_step || callbacks.wants_steps() ? SignalWatch::Ends::step
-                : facts.asks                                                 ? SignalWatch::Ends::soon
-                                                                             : SignalWatch::Ends::epoch),
-        progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}), judge(asked, facts, o) {
+        signals(o.interrupt, facts, callbacks.wants_steps()), progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}),
+        judge(asked, facts, o) {
     const std::int64_t count = (train.steps() + o.step.accumulate - 1) / o.step.accumulate;
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
     check_rate(asked.rate());
@@ -44,7 +38,7 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   data::Loader<Scalar>* validation;
   Callbacks callbacks;
   std::vector<AnyMetric> metrics;
-  SignalWatch signals;
+  FitSignals signals;
   FitControl control;
   Progress progress;
   LossJudge<Scalar> judge;
@@ -55,10 +49,6 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   std::int64_t steps_done = 0;
   std::int64_t seen = 0;  // steps of the optimizer when it was last looked whether something is due
   bool steps_wanted = false;
-  // Signals: the one that ends the fit; when ranks ask each other next, in updates, and when they did last.
-  int signal = 0;
-  std::int64_t updates = 0, next_look = 1, last_look = 0, latest_look = 1;
-  double looked = 0;
 };
 
 template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit, and so does the folder's lock
@@ -140,7 +130,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
   steps.reduce(wanted);
   work.steps_wanted = wanted[0] > 0;
-  work.start = work.last = seconds_now();
+  work.signals.begin(work.start = work.last = seconds_now());
   work.seen = steps.steps();
   while (place_.epoch < options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
@@ -240,7 +230,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;
   if (same) compare_weights(work, "at the end of fit");
   if (goes_on) commit(work);  // as the ranks are now: finish() makes weights of their own one, kept weights take their place
-  work.steps.finish(work.signal);
+  work.steps.finish(work.signals.ending());
   if (!same) compare_weights(work, "at the end of fit");
   const bool others = work.steps.has_kept_weights();  // than were compared
   if (others) work.steps.give_back_weights();
@@ -250,7 +240,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (commits_) commits_->finish();
   History result = place_.running ? history_ : std::exchange(history_, History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
-  if (work.signal != 0) leave(work);
+  if (work.signals.ending() != 0) leave(work);
   return result;
 }
 
@@ -258,12 +248,12 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
 template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
   (void)work.steps.texts_of_all({});  // ranks that serve take part
   const std::string& folder = work.options.checkpoint.folder.path();
-  std::string what = text("fit: {} ended it after step {}; ", name_of_signal(work.signal), work.steps.steps());
+  std::string what = text("fit: {} ended it after step {}; ", name_of_signal(work.signals.ending()), work.steps.steps());
   if (facts_.serves) what += "nothing is saved: a ParameterServer has no commits";
   else if (folder.empty())
     what += "nothing is saved: with .checkpoint = {.folder = \"run\"} the next start would go on from there";
   else what += text("the training is saved in {}, and goes on from there when the program is started again", folder);
-  throw Interrupted(work.signal, what);
+  throw Interrupted(work.signals.ending(), what);
 }
 
 template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
@@ -272,12 +262,12 @@ template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Dat
   if (options.batch < 0)
     throw ArgumentError(text("evaluate: .batch is {}: give 1 or more samples; 0: 256 a rank", options.batch));
   const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;
-  data::Loader<Scalar> loader(data, evaluation_options(batch, "the evaluated data set"));
+  data::Loader<Scalar> loader(data, evaluation_options(facts_, batch, "the evaluated data set"));
   ExecutorOptions memory = memory_;
   memory.capacity = std::max(loader.capacity(), steps.capacity());
   steps.reserve(memory);
   steps.average_buffers();
-  return evaluate(steps, loader, options.metrics);
+  return evaluate_loader(steps, facts_, loader, options.metrics);
 }
 
 template <class Scalar> ExecutorOptions FitLoop<Scalar>::memory_for_prediction(long n) const {
@@ -337,20 +327,9 @@ data::LoaderOptions FitLoop<Scalar>::loader_options(Steps& steps, const data::Da
   return o;
 }
 
-template <class Scalar> data::LoaderOptions FitLoop<Scalar>::evaluation_options(long batch, const char* name) const {
-  data::LoaderOptions o = facts_.loader;
-  o.name = name;
-  o.batch = batch;
-  o.shuffle = false;
-  o.ranks = facts_.parts;
-  o.rank = facts_.part;
-  o.prefetch = data::Prefetch::off;
-  return o;
-}
-
 /// The validation set is fetched as the training set is.
 template <class Scalar> data::LoaderOptions FitLoop<Scalar>::validation_options(long batch, const FitOptions& options) const {
-  data::LoaderOptions o = evaluation_options(batch, "the validation data set");
+  data::LoaderOptions o = evaluation_options(facts_, batch, "the validation data set");
   o.prefetch = options.loader.prefetch;
   o.prefetch_threads = options.loader.prefetch_threads;
   o.busy_threads = busy_threads(options);
@@ -500,7 +479,7 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   record.exposed_communication = (steps.exposed_seconds() - work.exposed) / trained;
   if (work.validation) {
     steps.average_buffers();
-    record.validation = evaluate(steps, *work.validation, work.metrics);
+    record.validation = evaluate_loader(steps, facts_, *work.validation, work.metrics);
   }
   record.seconds = seconds_now() - work.begin;
   place_.epoch += 1;
@@ -578,47 +557,27 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
   work.progress.update(state, now);
 }
 
-/// This rank's signal, as ranks add them up: SIGINT, SIGTERM, another.
-inline void own_signal(const SignalWatch& signals, int of_servers, double* counts) {
-  const int own = signals.received() != 0 ? signals.received() : of_servers;
-  counts[0] = own == SIGINT ? 1 : 0;
-  counts[1] = own == SIGTERM ? 1 : 0;
-  counts[2] = own != 0 && own != SIGINT && own != SIGTERM ? 1 : 0;
-}
-
 /// One signal on one rank ends the fit on all.
-template <class Scalar> void FitLoop<Scalar>::stop_at_signal(Work& work, const double (&of_all)[3]) {
-  const FitInterrupt& o = work.options.interrupt;
-  const int signal = of_all[0] > 0 ? SIGINT : of_all[1] > 0 ? SIGTERM : of_all[2] > 0 ? o.also : 0;
-  if (signal == 0 || work.signal != 0) return;
-  work.signal = signal;
-  work.signals.taken();
-  work.control.stop(name_of_signal(signal));
+template <class Scalar> void FitLoop<Scalar>::stop_at_signal(Work& work, const double* of_all) {
+  if (work.signals.take(of_all)) work.control.stop(name_of_signal(work.signals.ending()));
 }
 
-/// After a step. Ranks add up what they have heard about four times a second, at a step that all know beforehand; where they do
-/// not wait for each other in each step, at one in which they do, or once a second.
+/// After an update.
 template <class Scalar> void FitLoop<Scalar>::look_for_signal(Work& work) {
-  ++work.updates;
-  if (!(work.options.interrupt.on_signals || work.options.interrupt.also != 0)) return;
+  FitSignals& signals = work.signals;
+  if (!signals.updated()) return;
   if (facts_.ranks == 1) {
-    if (work.signals.received() != 0 || work.steps.signal_of_servers() != 0) agree(work);
+    if (signals.heard(work.steps.signal_of_servers()) != 0) agree(work);
     return;
   }
-  if (work.steps_wanted || work.updates < work.next_look || !facts_.asks) return;
-  if (work.updates < work.latest_look && !facts_.in_step && !work.steps.all_met()) return;
+  if (work.steps_wanted || !facts_.asks || !signals.due([&] { return work.steps.all_met(); })) return;
   double heard[4] = {};
-  own_signal(work.signals, work.steps.signal_of_servers(), heard);
-  constexpr double seconds = 0.25;
-  const double now = seconds_now(), passed = std::max(1e-9, now - (work.looked > 0 ? work.looked : work.start));
-  const auto since = static_cast<double>(work.updates - work.last_look);
-  if (facts_.rank == 0) heard[3] = std::clamp(std::floor(seconds * since / passed), 1.0, 4 * since);
+  signals.count(work.steps.signal_of_servers(), heard);
+  const double now = seconds_now();
+  if (facts_.rank == 0) heard[3] = signals.next_round(now);
   work.steps.reduce(heard);
-  work.looked = now;
-  work.last_look = work.updates;
-  work.next_look = work.updates + static_cast<std::int64_t>(heard[3]);
-  work.latest_look = work.updates + 4 * static_cast<std::int64_t>(heard[3]);
-  stop_at_signal(work, {heard[0], heard[1], heard[2]});
+  signals.asked(now, heard[3]);
+  stop_at_signal(work, heard);
 }
 
 /// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
@@ -627,15 +586,15 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
   if (facts_.ranks > 1) {
     double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
                        facts_.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
-    own_signal(work.signals, work.steps.signal_of_servers(), asked + 4);
+    work.signals.count(work.steps.signal_of_servers(), asked + 4);
     work.steps.reduce(asked);
     control.agree_to_stop(asked[0] > 0);
     control.agree_to_finish(asked[3] > 0);
     control.agree_to_keep(asked[1] > 0, asked[2]);
-    stop_at_signal(work, {asked[4], asked[5], asked[6]});
+    stop_at_signal(work, asked + 4);
   } else {
     double own[3];
-    own_signal(work.signals, work.steps.signal_of_servers(), own);
+    work.signals.count(work.steps.signal_of_servers(), own);
     stop_at_signal(work, own);
   }
   place_.rate_factor = control.rate_factor();
@@ -645,46 +604,6 @@ template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
   if (!control.keeps_weights()) return;
   work.steps.keep_weights();
   control.agree_to_keep(false, place_.rate_factor);
-}
-
-template <class Scalar>
-Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics) {
-  const MetricsInEvaluation alone(metrics);
-  double samples = 0;
-  bool more = false;
-  std::vector<std::int64_t> rows;  // of the whole data set: those that metrics keep samples of
-  bool kept = false;
-  for (auto& m : metrics) {
-    m.begin(facts_.metric_width, facts_.metric_values);
-    kept = kept || m.samples();
-  }
-  for (const data::Batch<Scalar>& batch : loader.epoch(0)) {
-    steps.evaluate(batch, more);
-    more = true;
-    samples += static_cast<double>(batch.count);
-    if (!metrics.empty()) steps.feed(metrics, batch);
-    for (long i = 0; kept && i < batch.count * facts_.metric_rows; ++i)
-      rows.push_back(batch.indices[i / facts_.metric_rows] * facts_.metric_rows + i % facts_.metric_rows);
-  }
-  const nn::LossSums sums = more ? steps.sums() : nn::LossSums{};
-  double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
-  if (!facts_.scores)
-    for (double& t : totals) t = 0;
-  steps.reduce(totals);
-  Scores found;
-  found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
-  if (facts_.labels) found.accuracy = totals[3] > 0 ? totals[2] / (totals[3] * static_cast<double>(facts_.labels_each)) : 0;
-  if (!facts_.scores) rows.clear();
-  for (auto& m : metrics) {
-    if (!facts_.scores) m.begin(facts_.metric_width, facts_.metric_values);
-    const auto reduce = [&](std::span<double> values) { steps.reduce(values); };
-    if (std::vector<double>* of_rows = m.samples())
-      gather_samples(*of_rows, {rows.data(), rows.size()}, static_cast<std::int64_t>(totals[3]) * facts_.metric_rows, reduce,
-                     m.name());
-    else reduce(m.sums());
-    if (m.has_column()) found.set(m.name(), m.value());
-  }
-  return found;
 }
 
 #if SKEIN_COMPILED
