@@ -260,6 +260,7 @@ TEST_CASE("the state of callbacks survives a checkpoint") {
   LearningRateLog log_after;
   Callbacks resumed{std::ref(after), std::ref(log_after), [](EpochRecord&) {}};
   const auto bytes = to_bytes(callbacks);
+  CHECK(Callbacks::saved_in(bytes) == 3);
   from_bytes(bytes, resumed);
   CHECK((after.best.value == before.best.value && after.best.epoch == 1));
   CHECK(log_after.rates == log.rates);

@@ -6,6 +6,7 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/sequential.hpp>
+#include <skein/train/callbacks.hpp>
 #include <skein/train/predictor.hpp>
 #include <skein/train/trainer.hpp>
 
@@ -414,4 +415,30 @@ TEST_CASE("a loaded training says what it goes on with otherwise", "[train]") {
               CHECK(said(folder, fit) == "fit: `.lr` of Adam was 0.003 in the loaded training, and is 0.3 now\n");
             },
             {.deadline = 60});
+}
+
+TEST_CASE("a training that goes on without its callbacks says that their state is left out", "[train]") {
+  const support::TemporaryFolder folder;
+  struct Stops {
+    void on_epoch_end(sk::train::EpochRecord&, sk::train::FitControl& control) const { control.stop("enough"); }
+  };
+  const auto begins = [&](const sk::train::Callbacks& callbacks) {
+    House model;
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{}};
+    trainer.fit(numbers(), {.epochs = 2, .batch = 4, .callbacks = callbacks, .progress = false});
+    trainer.save(folder / "file");
+  };
+  const auto goes_on = [&](const sk::train::Callbacks& callbacks) {
+    House model;
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{}};
+    trainer.load(folder / "file");
+    return said(folder, [&] { trainer.fit(numbers(), {.epochs = 3, .batch = 4, .callbacks = callbacks, .progress = false}); });
+  };
+  begins({Stops{}});
+  CHECK(goes_on({}) == "fit: goes on without the callback of the loaded training, whose state is left out\n");
+  CHECK(goes_on({Stops{}}).empty());
+  begins({Stops{}, sk::train::EarlyStopping{}});
+  CHECK(goes_on({}) == "fit: goes on without the 2 callbacks of the loaded training, whose state is left out\n");
+  begins({});  // which ends: it begins anew
+  CHECK(goes_on({}).empty());
 }

@@ -12,8 +12,10 @@
 #pragma once
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -53,10 +55,11 @@ template <class T> concept Callback = std::copy_constructible<T> &&
 template <class T> consteval void assert_callback() {
   static_assert(std::copy_constructible<T>,
                 "a callback is a small value: give it a copy constructor, or hand it over by std::ref");
-  static_assert(!std::copy_constructible<T> || Callback<T>,
-                "a callback needs one of the hooks on_fit_begin(FitControl&), on_epoch_begin(int, FitControl&), "
-                "on_step_end(const StepRecord&, "
-                "FitControl&), on_epoch_end(EpochRecord&, FitControl&), on_fit_end(const History&)");
+  static_assert(
+      !std::copy_constructible<T> || Callback<T>,
+      "a callback needs one of the hooks on_fit_begin(FitControl&), on_epoch_begin(int, FitControl&), "
+      "on_update(std::int64_t step), on_step_end(const StepRecord&, FitControl&), on_epoch_end(EpochRecord&, FitControl&), "
+      "on_fit_end(const History&)");
 }
 
 /// Any callback behind one type. Owns a copy, or refers to the user's through std::ref.
@@ -175,6 +178,8 @@ class Callbacks {
   /// The states of all that have one, each with its name and its number of bytes. Other callbacks on loading are a FileError.
   void serialize(OutArchive& archive, unsigned version);
   void serialize(InArchive& archive, unsigned version);
+  /// How many a file has the states of.
+  static std::uint64_t saved_in(std::span<const std::byte> bytes);
 
  private:
   std::vector<AnyCallback> all_;

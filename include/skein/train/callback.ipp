@@ -82,6 +82,14 @@ SKEIN_INLINE void Callbacks::serialize(InArchive& archive, unsigned version) {
   }
 }
 
+SKEIN_INLINE std::uint64_t Callbacks::saved_in(std::span<const std::byte> bytes) {
+  InArchive archive(bytes, "the callbacks of the loaded training", 0);
+  std::uint32_t version = 0;
+  std::uint64_t count = 0;
+  (archive & version & count);
+  return count;
+}
+
 }  // namespace skein::inline SKEIN_ABI::train
 
 SKEIN_END_COLD

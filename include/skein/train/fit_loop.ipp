@@ -148,7 +148,11 @@ template <class Scalar> void FitLoop<Scalar>::load_callbacks(Callbacks& callback
 
 /// They go on where those of a loaded training were.
 template <class Scalar> void FitLoop<Scalar>::begin_callbacks(Work& work) {
-  if (!callback_state_.empty() && continues_ && work.callbacks.size() > 0) load_callbacks(work.callbacks);
+  if (!callback_state_.empty() && continues_) {
+    if (work.callbacks.size() > 0) load_callbacks(work.callbacks);
+    else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && facts_.rank == 0)
+      say_no_callbacks(saved);
+  }
   callback_state_.clear();
   callbacks_ = &work.callbacks;
 }

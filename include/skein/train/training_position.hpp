@@ -60,6 +60,8 @@ void check_order(const TrainingPosition& at, const EpochOrder& now);
 /// training goes on otherwise, and at an epoch's begin for another batch or number of samples.
 void say_others(std::string_view optimizer_then, std::string_view optimizer_now, const TrainingPosition& at,
                 const EpochOrder& now);
+/// A line on stderr: the training had so many callbacks when it was saved, and goes on without any.
+void say_no_callbacks(std::uint64_t saved);
 /// Throws ArgumentError where a loaded training has had all epochs that it is asked for.
 void check_epochs(const TrainingPosition& at, int epochs);
 

@@ -65,6 +65,11 @@ SKEIN_INLINE void say_others(std::string_view optimizer_then, std::string_view o
   }
 }
 
+SKEIN_INLINE void say_no_callbacks(std::uint64_t saved) {
+  const std::string what = saved == 1 ? "the callback" : text("the {} callbacks", saved);
+  std::fprintf(stderr, "%s\n", text("fit: goes on without {} of the loaded training, whose state is left out", what).c_str());
+}
+
 SKEIN_INLINE void check_epochs(const TrainingPosition& at, int epochs) {
   if (at.epoch == 0 || at.epoch < epochs) return;
   throw ArgumentError(
