@@ -201,7 +201,8 @@ TEST_CASE("AUC against counting pairs, with many equal scores, negative labels a
       wins += score(i) > score(j) ? 1 : score(i) == score(j) ? 0.5 : 0;
     }
   CHECK(metric.value() == Approx(wins / pairs).epsilon(1e-14));
-  metric.add(Rows<float>{&nan_value, 0, 1, 2}, Truth{1});
+  const float scores[] = {nan_value, 0};
+  metric.add(Rows<float>{scores, 2, 1, 2}, Truth{1});
   CHECK(std::isnan(metric.value()));
 }
 

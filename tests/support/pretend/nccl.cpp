@@ -51,6 +51,10 @@ cudaDataType_t data_type(ncclDataType_t type) {
   }
 }
 std::size_t size_of(ncclDataType_t type) { return bytes_of(data_type(type)); }
+/// Of no bytes the pointers may be null, and of one rank they may be the same.
+void copy(void* to, const void* from, std::size_t bytes) {
+  if (bytes > 0) std::memmove(to, from, bytes);
+}
 bool is_integer(ncclDataType_t type) { return type <= ncclUint64; }
 
 struct Call {
@@ -213,21 +217,20 @@ void finish(const Clique& clique, Round& round) {
       }
       for (std::size_t r = 0; r < ranks; ++r) {
         if (first.kind == Kind::reduce_scatter)
-          std::memcpy(round.calls[r].receive, result.data() + r * first.count * size, first.count * size);
+          copy(round.calls[r].receive, result.data() + r * first.count * size, first.count * size);
         else if (first.kind == Kind::all_reduce || static_cast<int>(r) == first.root)
-          std::memcpy(round.calls[r].receive, result.data(), result.size());
+          copy(round.calls[r].receive, result.data(), result.size());
       }
       break;
     }
     case Kind::broadcast:
       for (std::size_t r = 0; r < ranks; ++r)
-        std::memmove(round.calls[r].receive, round.calls[static_cast<std::size_t>(first.root)].send, first.count * size);
+        copy(round.calls[r].receive, round.calls[static_cast<std::size_t>(first.root)].send, first.count * size);
       break;
     case Kind::all_gather: {
       std::vector<unsigned char> all(ranks * first.count * size);
-      for (std::size_t r = 0; r < ranks; ++r)
-        std::memcpy(all.data() + r * first.count * size, round.calls[r].send, first.count * size);
-      for (std::size_t r = 0; r < ranks; ++r) std::memcpy(round.calls[r].receive, all.data(), all.size());
+      for (std::size_t r = 0; r < ranks; ++r) copy(all.data() + r * first.count * size, round.calls[r].send, first.count * size);
+      for (std::size_t r = 0; r < ranks; ++r) copy(round.calls[r].receive, all.data(), all.size());
       break;
     }
   }
@@ -749,7 +752,7 @@ ncclResult_t ncclRecv(void* receive, size_t count, ncclDataType_t type, int peer
       std::abort();
     }
     const Open open(clique.open());
-    std::memmove(receive, message->data, bytes);
+    copy(receive, message->data, bytes);
     message->taken = true;
   };
   return give({state, stream, [] {}, wait, "ncclRecv"});
