@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "../core/named_values.hpp"
+#include "../parallel/concepts.hpp"
 #include "../parallel/policy.hpp"
 #include "../plan/program.hpp"
 #include "hash.hpp"
