@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <random>
 
 #include "state.hpp"
@@ -26,10 +28,11 @@ bool asynchronous() {
 /// What all streams and events share.
 struct Shared {
   std::recursive_mutex lock;
-  std::set<cudaStream_t> streams;
+  /// Held by whoever uses one: another thread may destroy its stream while a device is drained.
+  std::map<cudaStream_t, std::shared_ptr<CUstream_st>> streams;
   std::set<cudaEvent_t> events;
   std::set<std::shared_ptr<Capture>> captures;
-  std::vector<std::unique_ptr<CUstream_st>> legacy;  // the default stream of each device
+  std::vector<std::shared_ptr<CUstream_st>> legacy;  // the default stream of each device
   unsigned long long next_capture = 1;
   std::mutex event_lock;
   std::condition_variable event_reached;
@@ -43,18 +46,19 @@ thread_local cudaStreamCaptureMode thread_mode = cudaStreamCaptureModeGlobal;
 bool is_default(cudaStream_t stream) { return stream == nullptr || stream == cudaStreamLegacy || stream == cudaStreamPerThread; }
 
 /// The stream behind a handle; null where there is none.
-CUstream_st* find(cudaStream_t stream) {
+std::shared_ptr<CUstream_st> find(cudaStream_t stream) {
   Shared& s = shared();
   const std::lock_guard hold(s.lock);
   if (is_default(stream)) {
     if (s.legacy.empty())
       for (int d = 0; d < most_devices; ++d) {
-        s.legacy.push_back(std::make_unique<CUstream_st>());
+        s.legacy.push_back(std::make_shared<CUstream_st>());
         s.legacy.back()->device = d;
       }
-    return s.legacy[static_cast<std::size_t>(current_device())].get();
+    return s.legacy[static_cast<std::size_t>(current_device())];
   }
-  return s.streams.count(stream) ? stream : nullptr;
+  const auto found = s.streams.find(stream);
+  return found == s.streams.end() ? nullptr : found->second;
 }
 
 void execute(const Operation& operation) {
@@ -81,17 +85,17 @@ void work(CUstream_st* stream) {
   }
 }
 
-void drain_stream(CUstream_st* stream) {
-  std::unique_lock hold(stream->lock);
-  const unsigned long wanted = stream->given;
-  stream->changed.wait(hold, [&] { return stream->done >= wanted; });
+void drain_stream(CUstream_st& stream) {
+  std::unique_lock hold(stream.lock);
+  const unsigned long wanted = stream.given;
+  stream.changed.wait(hold, [&] { return stream.done >= wanted; });
 }
 
-cudaError_t add_node(CUstream_st* stream, Operation operation) {
-  Capture& capture = *stream->capture;
+cudaError_t add_node(CUstream_st& stream, Operation operation) {
+  Capture& capture = *stream.capture;
   if (capture.broken) return cudaErrorStreamCaptureInvalidated;
-  capture.graph->nodes.push_back({std::move(operation), stream->tail});
-  stream->tail = {capture.graph->nodes.size() - 1};
+  capture.graph->nodes.push_back({std::move(operation), stream.tail});
+  stream.tail = {capture.graph->nodes.size() - 1};
   return cudaSuccess;
 }
 
@@ -132,12 +136,12 @@ cudaError_t unsafe_call() {
 
 cudaError_t submit(cudaStream_t handle, Operation operation) {
   Shared& s = shared();
-  CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (!stream) return cudaErrorInvalidResourceHandle;
   if (const cudaError_t status = device_status(stream->device)) return status;
   {
     const std::lock_guard hold(s.lock);
-    if (stream->capture) return add_node(stream, std::move(operation));
+    if (stream->capture) return add_node(*stream, std::move(operation));
     if (is_default(handle))
       for (const auto& capture : s.captures)
         if (!(capture->origin->flags & cudaStreamNonBlocking) && capture->origin->device == stream->device) {
@@ -156,7 +160,7 @@ cudaError_t submit(cudaStream_t handle, Operation operation) {
     execute(operation);
     return cudaSuccess;
   }
-  if (!stream->worker.joinable()) stream->worker = std::thread(work, stream);
+  if (!stream->worker.joinable()) stream->worker = std::thread(work, stream.get());
   stream->queue.push_back(std::move(operation));
   ++stream->given;
   stream->changed.notify_all();
@@ -164,24 +168,24 @@ cudaError_t submit(cudaStream_t handle, Operation operation) {
 }
 
 int device_of(cudaStream_t handle) {
-  const CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   return stream ? stream->device : current_device();
 }
 bool capturing(cudaStream_t handle) {
-  const CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   return stream && stream->capture;
 }
 void drain(cudaStream_t handle) {
-  if (CUstream_st* stream = find(handle)) drain_stream(stream);
+  if (const auto stream = find(handle)) drain_stream(*stream);
 }
 void drain_all() {
-  std::vector<CUstream_st*> all;
+  std::vector<std::shared_ptr<CUstream_st>> all;
   {
     const std::lock_guard hold(shared().lock);
-    for (CUstream_st* stream : shared().streams)
+    for (const auto& [handle, stream] : shared().streams)
       if (stream->device == current_device()) all.push_back(stream);
   }
-  for (CUstream_st* stream : all) drain_stream(stream);
+  for (const auto& stream : all) drain_stream(*stream);
 }
 
 }  // namespace pretend
@@ -212,27 +216,29 @@ int skein_kernel_launch(cudaStream_t stream, void (*run)(void*), void* copy, voi
 cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority) {
   if (!stream) return note(cudaErrorInvalidValue);
   if (const cudaError_t status = device_status(current_device())) return note(status);
-  auto* made = new CUstream_st;
+  auto made = std::make_shared<CUstream_st>();
   made->device = current_device();
   made->flags = flags;
   made->priority = priority;
   const std::lock_guard hold(shared().lock);
-  shared().streams.insert(made);
-  *stream = made;
+  *stream = made.get();
+  shared().streams.emplace(made.get(), std::move(made));
   return note(cudaSuccess);
 }
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags) {
   return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 cudaError_t cudaStreamCreate(cudaStream_t* stream) { return cudaStreamCreateWithPriority(stream, cudaStreamDefault, 0); }
-cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+cudaError_t cudaStreamDestroy(cudaStream_t handle) {
   Shared& s = shared();
+  if (is_default(handle)) return note(cudaErrorInvalidResourceHandle);
+  const auto stream = find(handle);
+  if (!stream) return note(cudaErrorInvalidResourceHandle);
   {
     const std::lock_guard hold(s.lock);
-    if (!s.streams.count(stream)) return note(cudaErrorInvalidResourceHandle);
     if (stream->capture) stream->capture->broken = true, s.captures.erase(stream->capture);
   }
-  drain_stream(stream);
+  drain_stream(*stream);
   {
     const std::lock_guard hold(stream->lock);
     stream->stop = true;
@@ -240,13 +246,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   }
   if (stream->worker.joinable()) stream->worker.join();
   const std::lock_guard hold(s.lock);
-  s.streams.erase(stream);
-  delete stream;
+  s.streams.erase(handle);
   return note(cudaSuccess);
 }
 cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
   count_wait();
-  CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (!stream) return note(cudaErrorInvalidResourceHandle);
   if (stream->capture) {
     stream->capture->broken = true;
@@ -257,11 +262,11 @@ cudaError_t cudaStreamSynchronize(cudaStream_t handle) {
     if (const cudaError_t status = unsafe_call()) return note(status);
     drain_all();
   }
-  drain_stream(stream);
+  drain_stream(*stream);
   return note(device_status(stream->device));
 }
 cudaError_t cudaStreamQuery(cudaStream_t handle) {
-  CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (!stream) return note(cudaErrorInvalidResourceHandle);
   if (stream->capture) {
     stream->capture->broken = true;
@@ -331,7 +336,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t handle, unsigned flags) {
   Shared& s = shared();
   std::unique_lock hold(s.lock);
-  CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (!stream || !s.events.count(event)) return note(cudaErrorInvalidResourceHandle);
   if (stream->device != event->device) {
     complain("an event is recorded in a stream of another device");
@@ -359,7 +364,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) { return cud
 cudaError_t cudaStreamWaitEvent(cudaStream_t handle, cudaEvent_t event, unsigned) {
   Shared& s = shared();
   std::unique_lock hold(s.lock);
-  CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (!stream || !s.events.count(event)) return note(cudaErrorInvalidResourceHandle);
   if (event->capture) {
     if (!active(event->capture)) return note(cudaErrorCapturedEvent);
@@ -422,13 +427,13 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
   Shared& s = shared();
   const std::lock_guard hold(s.lock);
   if (is_default(handle)) return note(cudaErrorStreamCaptureUnsupported);
-  CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (!stream) return note(cudaErrorInvalidResourceHandle);
   if (stream->capture) return note(cudaErrorIllegalState);
   auto capture = std::make_shared<Capture>();
   capture->mode = mode;
   capture->thread = std::this_thread::get_id();
-  capture->origin = stream;
+  capture->origin = stream.get();
   capture->id = s.next_capture++;
   stream->capture = capture;
   stream->tail.clear();
@@ -438,16 +443,16 @@ cudaError_t cudaStreamBeginCapture(cudaStream_t handle, cudaStreamCaptureMode mo
 cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
   Shared& s = shared();
   const std::lock_guard hold(s.lock);
-  CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (graph) *graph = nullptr;
   if (!stream || !graph) return note(cudaErrorInvalidValue);
   const auto capture = stream->capture;
   if (!capture) return note(cudaErrorIllegalState);
-  if (capture->origin != stream) return note(cudaErrorStreamCaptureUnmatched);
+  if (capture->origin != stream.get()) return note(cudaErrorStreamCaptureUnmatched);
   if (capture->mode != cudaStreamCaptureModeRelaxed && capture->thread != std::this_thread::get_id())
     return note(cudaErrorStreamCaptureWrongThread);
   const auto reached = ancestors(*capture->graph, stream->tail);
-  for (CUstream_st* each : s.streams)
+  for (const auto& [other, each] : s.streams)
     if (each->capture == capture) each->capture = nullptr, each->tail.clear();
   s.captures.erase(capture);
   if (capture->broken) return note(cudaErrorStreamCaptureInvalidated);
@@ -460,7 +465,7 @@ cudaError_t cudaStreamEndCapture(cudaStream_t handle, cudaGraph_t* graph) {
 }
 cudaError_t cudaStreamIsCapturing(cudaStream_t handle, cudaStreamCaptureStatus* status) {
   const std::lock_guard hold(shared().lock);
-  const CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (!stream || !status) return note(cudaErrorInvalidValue);
   *status = !stream->capture          ? cudaStreamCaptureStatusNone
             : stream->capture->broken ? cudaStreamCaptureStatusInvalidated
@@ -472,7 +477,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t handle, cudaStreamCaptureStatu
                                      size_t* count) {
   const cudaError_t result = cudaStreamIsCapturing(handle, status);
   if (result != cudaSuccess) return result;
-  const CUstream_st* stream = find(handle);
+  const auto stream = find(handle);
   if (id) *id = stream->capture ? stream->capture->id : 0;
   if (graph) *graph = nullptr;
   if (dependencies) *dependencies = nullptr;
