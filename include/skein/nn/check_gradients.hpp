@@ -73,7 +73,7 @@ namespace nn::detail {
 /// A layer or network with all memory that a pass takes, in double, run by one worker.
 template <class L, class In> class GradientRun {
   static_assert(sizeof(skein::check::FirstFault<L, In>) > 0);
-  static constexpr MemoryRequirements sizes = analyze<L>(In::extents);
+  static constexpr MemoryRequirements sizes = with_room(analyze<L>(In::extents));
   static constexpr const auto& program = nn::program<L, In>;
   static constexpr long in = sample_pitch(In::extents), out = sample_pitch(sizes.output);
   using Values = Arena<double>;
@@ -161,6 +161,7 @@ template <class L, class In> class GradientRun {
     run_.saved_bytes = saved_bytes_.data();
     run_.scratch = scratch_.data();
     run_.scratch_width = sizes.scratch;
+    run_.input_gradient = true;
     run_.whole_gradients = scratch_.data() + sizes.scratch * options_.batch;
     run_.workspace = workspace_.data();
     run_.capacity = run_.batch = run_.context.total = options_.batch;

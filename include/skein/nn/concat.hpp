@@ -35,7 +35,7 @@ template <class... Branches> struct Concat {
     Layout r;
     MemoryRequirements& t = r.total;
     ArenaOffsets at{};
-    long inner = 0;
+    long inner = 0, stacked = 0;
     int n = 0;
     r.widest = whole_line(sample_pitch(in));
     auto one = [&](const MemoryRequirements& s) {
@@ -54,6 +54,7 @@ template <class... Branches> struct Concat {
         t.output.e[t.output.rank - 1] += s.output.last();
       }
       const long pitch = sample_pitch(s.output);
+      if (const long top = at.saved_for_backward + s.stacked; top > stacked) stacked = top;
       at = at + ArenaOffsets::after(s);
       if (b.kept_activations) {
         b.slot = {at.kept_activations, pitch};
@@ -65,12 +66,13 @@ template <class... Branches> struct Concat {
       t.saves_input = t.saves_input || s.saves_input;
       ++n;
     };
-    const int each[] = {(one(nn::analyze<Branches>(in)), 0)...};
+    const int each[] = {(one(with_room(nn::analyze<Branches>(in))), 0)...};
     (void)each;
     t.operations += 1;  // the join
     t.paths += 1;
     t.kept_activations = at.kept_activations;
     t.scratch = 2 * r.widest + inner;
+    t.stacked = 2 * r.widest + stacked;
     t.saves_output = false;
     for (auto& b : r.children) b.at.scratch = 2 * r.widest;
     return r;

@@ -211,7 +211,7 @@ template <class... Items> struct Graph {
   template <class Item> static constexpr void measure(GraphPlan<size>& p, int i) {
     using L = typename Item::layer;
     if constexpr (Join<L>) p.set_join(i, join_spec<L>(p.inputs_of(i)));
-    else if constexpr (!std::is_void_v<L>) p.set_layer(i, nn::analyze<L>(p.edge(p.read(i, 0)).extents));
+    else if constexpr (!std::is_void_v<L>) p.set_layer(i, with_room(nn::analyze<L>(p.edge(p.read(i, 0)).extents)));
   }
 };
 

@@ -36,12 +36,19 @@ struct MemoryRequirements {
   long whole_gradients = 0;                // gradients that layers read as one array over all workers, likewise
   long saved_for_backward = 0, backward_scratch = 0;  // layers' own blocks, scalars a sample: until backward, or within it
   long saved_bytes = 0;                               // a sample
-  long workspace = 0;                                 // scalars a worker
+  /// saved_for_backward and scratch where they share one memory: what a layer saves lies in front of what those before it have
+  /// saved, and its scratch lies at the other end, in the room that is not yet, or no longer, saved in. At most their sum.
+  long stacked = 0;
+  /// Scratch behind its own, where it is given no array for the gradient of its input. Who has such an array gives it this also
+  /// where nobody wants that gradient.
+  long room = 0;
+  long workspace = 0;  // scalars a worker
   long flops = 0;
   int operations = 0, entries = 0, buffer_entries = 0, paths = 1;
   bool saves_input = false, saves_output = false;
   Remakes remakes_output = Remakes::never;  // else its output need not be kept
   bool aliases = false, couples_batch = false;
+  bool in_place = false;        // backward may write the gradient of the input over that of the output
   bool whole_gradient = false;  // backward wants dy as one array over all workers (splits_gradients)
   bool carries_state = false;   // of some layer, from one batch to the next
   int tokens = 0;               // not 0: the input is integers below this number
@@ -71,6 +78,15 @@ struct MemoryRequirements {
     if (fault == Fault::none) fault = s.fault;
   }
 };
+
+/// Of a child that may be given no array for the gradient of its input.
+constexpr MemoryRequirements with_room(MemoryRequirements s) {
+  if (s.room == 0) return s;
+  s.scratch += s.room;
+  s.stacked = s.saved_for_backward + s.scratch;  // it lives as long as all that the child consists of
+  s.room = 0;
+  return s;
+}
 
 /// L consists of other layers and sums up what they need.
 template <class L> concept Container = requires(Extents in) {
@@ -136,6 +152,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.batch_statistics = whole_line(i.batch_statistics);
     (i.saved_by_backward ? s.backward_scratch : s.saved_for_backward) = whole_line(i.saved_for_backward);
     s.saved_bytes = whole_line_bytes(i.saved_bytes);
+    s.stacked = s.saved_for_backward;
     s.workspace = k.workspace;
     s.flops = i.flops;
     s.operations = s.paths = detail::layer_count_of<L>();

@@ -35,11 +35,13 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   AgainMemory<Scalar_, Activation_> again{};
   Activation *scratch = nullptr, *whole_gradients = nullptr;
   long scratch_width = 0;        // what a sample takes of the scratch memory
+  long stacked = 0;              // not 0: saved_for_backward is the scratch memory, and a sample takes so much of it
   Scalar* workspace = nullptr;   // this worker's
   Scalar* conversion = nullptr;  // this worker's, see nn/converted_layer.hpp
   long capacity = 0;             // samples that every per-sample array has room for
   long batch = 0;                // samples of this slice
   long first_trained = 0;        // parameters before this offset are frozen: backward makes no gradient of them
+  bool input_gradient = false;   // somebody wants that of the whole network's input
   Context<Scalar, Device> context{};
 
   Activation* save(ActivationOffset s) const { return kept_activations + s.offset * capacity + context.first * s.width; }
@@ -48,6 +50,10 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   /// One array for all workers, which nothing else uses.
   Activation* whole_gradient(ActivationOffset s) const { return whole_gradients + s.offset * capacity + context.first * s.width; }
 
+  /// What a layer saves, in this worker's part of the memory that it shares with scratch: from its end to the front.
+  Scalar* saved_in_stack(long offset, long saved) const {
+    return saved_for_backward + context.first * stacked + (stacked - offset - whole_line(saved)) * batch;
+  }
   /// Null stays null: an arena that a run does not need is not there.
   template <class T> static SKEIN_ALWAYS_INLINE T* place(T* arena, std::ptrdiff_t offset) {
     return arena ? arena + offset : arena;
@@ -63,6 +69,7 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
     f.packed_weights = place(packed_weights, at.packed_weights);
     const auto saved = context.first * info.saved_for_backward;
     f.saved_for_backward = info.saved_by_backward ? place(backward_scratch, at.backward_scratch * capacity + saved)
+                           : stacked > 0          ? saved_in_stack(at.saved_for_backward, info.saved_for_backward)
                                                   : place(saved_for_backward, at.saved_for_backward * capacity + saved);
     f.saved_bytes = place(saved_bytes, at.saved_bytes * capacity + context.first * info.saved_bytes);
     f.batch_statistics = place(batch_statistics, at.batch_statistics);
@@ -75,6 +82,8 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   }
   /// Parameters that end there or before are frozen, all of them: nobody reads what backward would make from there on.
   bool frozen(long end) const { return end <= first_trained; }
+  /// Somebody wants the gradient of an edge whose layer's parameters begin there.
+  bool wants_gradient(long begin) const { return input_gradient || !frozen(begin); }
   void ready(long begin, long end) const {
     if (context.ready_hook) context.ready_hook(context.hook, context, begin, end);
   }

@@ -21,6 +21,7 @@ template <class Block> struct Recompute {
     t.again.bytes += b.saved_bytes;
     t.again.flops += b.flops;
     t.kept_activations = t.saved_for_backward = t.saved_bytes = 0;
+    t.stacked = b.scratch;
     t.saves_input = true;
     t.saves_output = false;
     if (t.fault == Fault::none && b.carries_state) t.fault = Fault::recomputes_state;
@@ -34,8 +35,10 @@ namespace detail {
 template <class R> class InMemoryOfAgain {
  public:
   InMemoryOfAgain(R& r, const MemoryRequirements& block)
-      : run_(r), kept_(r.kept_activations), saved_(r.saved_for_backward), bytes_(r.saved_bytes), again_(r.again) {
+      : run_(r), kept_(r.kept_activations), saved_(r.saved_for_backward), bytes_(r.saved_bytes), again_(r.again),
+        stacked_(r.stacked) {
     if (again_.shared) r.context.worker.barrier();  // others may still be in the block that had this memory
+    r.stacked = 0;
     r.kept_activations = again_.activations;
     r.saved_for_backward = again_.saved;
     r.saved_bytes = again_.bytes;
@@ -48,6 +51,7 @@ template <class R> class InMemoryOfAgain {
     run_.saved_for_backward = saved_;
     run_.saved_bytes = bytes_;
     run_.again = again_;
+    run_.stacked = stacked_;
   }
   InMemoryOfAgain(const InMemoryOfAgain&) = delete;
   InMemoryOfAgain& operator=(const InMemoryOfAgain&) = delete;
@@ -58,6 +62,7 @@ template <class R> class InMemoryOfAgain {
   decltype(R::saved_for_backward) saved_;
   decltype(R::saved_bytes) bytes_;
   decltype(R::again) again_;
+  long stacked_;
 };
 }  // namespace detail
 

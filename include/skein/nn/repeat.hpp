@@ -11,7 +11,6 @@ namespace skein::inline SKEIN_ABI::nn {
 template <int N, class Block> struct Repeat {
   using block = Block;
   static constexpr int repetitions = N > 0 ? N : 1;
-  static constexpr int gradients = repetitions < 3 ? repetitions - 1 : 2;  ///< arrays that those of the edges take by turns
   static constexpr MemoryRequirements analyze(Extents in) {
     constexpr int n = repetitions;
     const MemoryRequirements b = nn::analyze<Block>(in);
@@ -32,11 +31,20 @@ template <int N, class Block> struct Repeat {
     t.paths *= n;
     const long edge = whole_line(sample_pitch(in));
     t.kept_activations = n * b.kept_activations + (n - 1) * edge;
-    t.scratch = gradients * edge + b.scratch;
+    const long own = gradients(b) * edge;
+    t.scratch = own + b.scratch;
+    t.stacked = (n - 1) * b.saved_for_backward + own + b.stacked;
+    t.in_place = n > 1 || b.in_place;
+    if (b.in_place && n > 1) t.room = edge + b.room;
     t.aliases = t.whole_gradient = false;
     if (t.fault == Fault::none && (b.aliases || !(b.output == in))) t.fault = Fault::repeat_changes_shape;
     if (N < 1) t.fault = Fault::repeats_nothing;
     return t;
+  }
+  /// Arrays that the gradients of the edges take by turns; none where a block writes over the gradient that it reads: all are in
+  /// that of the input then.
+  static constexpr int gradients(const MemoryRequirements& block) {
+    return block.in_place ? 0 : repetitions < 3 ? repetitions - 1 : 2;
   }
 };
 
@@ -57,7 +65,7 @@ template <RepeatLike L, class In> struct Node<L, In> {
     a.saved_for_backward += k * block.saved_for_backward;
     a.backward_scratch += k * block.backward_scratch;
     a.saved_bytes += k * block.saved_bytes;
-    a.scratch += L::gradients * edge_line;
+    a.scratch += L::gradients(block) * edge_line;
     a.ordinal += static_cast<int>(k) * block.operations;
     return a;
   }
@@ -74,12 +82,13 @@ template <RepeatLike L, class In> struct Node<L, In> {
                                                                    const typename R::Activation* y,
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
+    const bool wanted = dx && r.wants_gradient(at.parameter);
     for (long k = n - 1; k >= 0; --k) {
       const long begin = at_block(at, k).parameter;
-      typename R::Activation* to = k == 0                   ? dx
-                                   : !dx && r.frozen(begin) ? nullptr
-                                                            : r.temporary({at.scratch + (k - 1) % 2 * edge_line, edge_line});
-      if (!to && r.frozen(begin + block.stored)) return nullptr;
+      typename R::Activation* to = k == 0                    ? wanted || block.room > 0 ? dx : nullptr
+                                   : r.wants_gradient(begin) ? edge_gradient(r, at, k, dx)
+                                                             : nullptr;
+      if (!(k == 0 ? wanted : to != nullptr) && r.frozen(begin + block.stored)) return nullptr;
       dy = Block::backward(r, at_block(at, k), k == 0 ? x : edge(r, at, k - 1), k + 1 == n ? y : edge(r, at, k), dy, to);
     }
     return dy;
@@ -99,6 +108,14 @@ template <RepeatLike L, class In> struct Node<L, In> {
     }
   }
   template <class R> static constexpr ConversionMemory conversion() { return Block::template conversion<R>(); }
+
+ private:
+  /// The array of the gradient that block k, which is not the first, writes.
+  template <class R>
+  static typename R::Activation* edge_gradient(const R& r, const ArenaOffsets& at, long k, typename R::Activation* dx) {
+    if constexpr (block.in_place) return dx ? dx : r.temporary({at.scratch + block.scratch + block.room, edge_line});
+    else return r.temporary({at.scratch + (k - 1) % 2 * edge_line, edge_line});
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -12,7 +12,7 @@ template <class Body, class Shortcut = Identity> struct Residual {
   using body = Body;
   using shortcut = Shortcut;
   static constexpr MemoryRequirements analyze(Extents in) {
-    const MemoryRequirements b = nn::analyze<Body>(in), s = nn::analyze<Shortcut>(in);
+    const MemoryRequirements b = with_room(nn::analyze<Body>(in)), s = with_room(nn::analyze<Shortcut>(in));
     MemoryRequirements t{.output = b.output};
     t.absorb(b);
     t.absorb(s);
@@ -21,7 +21,12 @@ template <class Body, class Shortcut = Identity> struct Residual {
     t.flops += t.output.count();
     const long out = whole_line(sample_pitch(t.output)), x = whole_line(sample_pitch(in));
     t.kept_activations = b.kept_activations + s.kept_activations + (b.saves_output ? out : 0) + (s.saves_output ? out : 0);
-    t.scratch = (x > out ? x : out) + (b.scratch > s.scratch ? b.scratch : s.scratch);
+    const long slot = x > out ? x : out;
+    t.scratch = slot + (b.scratch > s.scratch ? b.scratch : s.scratch);
+    // What the shortcut saves is below the body's, which is there while the shortcut's backward runs, but not the other way
+    // round.
+    const long of_body = b.stacked, of_shortcut = b.saved_for_backward + s.scratch;
+    t.stacked = slot + s.saved_for_backward + (of_body > of_shortcut ? of_body : of_shortcut);
     t.saves_input = b.saves_input || s.saves_input;
     if (t.fault == Fault::none && !(b.output == s.output)) t.fault = Fault::branches_differ;
     return t;
@@ -39,12 +44,14 @@ template <ResidualLike L, class In> struct Node<L, In> {
   static constexpr long shortcut_output = body.saves_output ? whole_line(out) : 0;
   static constexpr ArenaOffsets body_at() {
     ArenaOffsets a{};
+    a.saved_for_backward = shortcut.saved_for_backward;
     a.kept_activations = shortcut_output + (shortcut.saves_output ? whole_line(out) : 0);
     a.scratch = slot;
     return a;
   }
   static constexpr ArenaOffsets shortcut_at() {
     ArenaOffsets a = body_at() + ArenaOffsets::after(body);
+    a.saved_for_backward = 0;
     a.scratch = slot;
     return a;
   }

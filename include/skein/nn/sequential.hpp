@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sequential<Layers...>: one layer after the other. Its layout decides, by value and once, where every edge between two
-// children lives: kept for backward, or made again there by the child that has written it, or in one of two alternating scratch
-// arrays, or in the memory of the edge before (a child that only renames the shape).
+// children lives: kept for backward, or made again there by the child that has written it, or in scratch memory while the two
+// children run, or in the memory of the edge before (a child that only renames the shape).
 #pragma once
 #include <array>
 #include <utility>
 
 #include "node.hpp"
-#include "alternating_arrays.hpp"
+#include "scratch_layout.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -17,11 +17,12 @@ struct ChildPlace {
   Extents in{};
   ActivationOffset output{}, gradient{};
   ActivationOffset again{};       // where backward makes a copy of the edge, of one that is made again
-  int turn = 0;                   // which of two arrays its gradient takes
+  int turn = 0;                   // alternates with every child that writes
   int source = 0;                 // the child that writes this edge (itself, unless it aliases); -1: the input
   bool kept_activations = false;  // the edge is in the kept arena
   bool remade = false;            // the edge is not kept: this child makes it again where backward reads it
   bool whole_gradient = false;    // its gradient is one array for all workers
+  bool takes_room = false;        // MemoryRequirements::room
 };
 
 /// Layers, each of which takes the output of the one before.
@@ -51,8 +52,11 @@ template <class... Layers> struct Sequential {
       const int each[] = {(one(nn::analyze<Layers>(x)), 0)...};  // a comma fold stops at 256 in clang
       (void)each;
     }
-    place(r, s);
-    return r;
+    Layout kept = r;
+    place(kept, s, false);
+    place(r, s, true);
+    const auto size_of = [](const Layout& l) { return l.total.kept_activations + l.total.stacked; };
+    return size_of(r) < size_of(kept) ? r : kept;
   }
   static constexpr MemoryRequirements analyze(Extents in) { return layout(in).total; }
 
@@ -60,20 +64,21 @@ template <class... Layers> struct Sequential {
   using AllRequirements = std::array<MemoryRequirements, static_cast<std::size_t>(size)>;
 
   static constexpr bool leaves[static_cast<std::size_t>(size)] = {!Container<Layers>...};
-  /// Does child i make its output again where `reader` wants it in backward? Not where it makes that from such an edge itself,
-  /// nor for a container, which would hold the array as long as all its layers run.
-  static constexpr bool remakes(const Layout& r, const AllRequirements& s, int i, int reader) {
+  /// Does child i make its output again where `reader` wants it in backward? Not where it makes that from such an edge itself. A
+  /// container holds the array as long as all its layers run: that pays where later layers have left room.
+  static constexpr bool remakes(const Layout& r, const AllRequirements& s, int i, int reader, bool for_containers) {
     const auto child = [&](int k) -> const ChildPlace& { return r.children[static_cast<std::size_t>(k)]; };
     const MemoryRequirements& own = s[static_cast<std::size_t>(i)];
-    if (own.remakes_output == Remakes::never || own.saves_output || i == r.last || !leaves[reader]) return false;
+    if (own.remakes_output == Remakes::never || own.saves_output || i == r.last) return false;
+    if (!leaves[reader] && !for_containers) return false;
     const int before = i == 0 || own.remakes_output == Remakes::from_saved ? -1 : child(i - 1).source;
     return before < 0 || !child(before).remade;
   }
-  /// Is the child that reads edge i the last? Then the gradient of its output has no array here.
-  static constexpr bool read_last(const Layout& r, int i) {
+  /// The child that reads edge i, past those that only rename it.
+  static constexpr int reader(const Layout& r, int i) {
     int reader = i + 1;
     while (r.children[static_cast<std::size_t>(reader)].source == i) ++reader;
-    return reader == r.last;
+    return reader;
   }
   /// The array of edge i's gradient, one for all workers. Edges of one pitch take two of them by turns: a worker writes its own
   /// rows alone, and others have read those when the layer that divides its gradient has ended. Rows of another pitch would lie
@@ -88,7 +93,7 @@ template <class... Layers> struct Sequential {
     return {offset, pitch};
   }
 
-  static constexpr void place(Layout& r, const AllRequirements& s) {
+  static constexpr void place(Layout& r, const AllRequirements& s, bool remade_for_containers) {
     auto child = [&](int i) -> ChildPlace& { return r.children[static_cast<std::size_t>(i)]; };
     auto size_of = [&](int i) -> const MemoryRequirements& { return s[static_cast<std::size_t>(i)]; };
     r.first = size;
@@ -104,55 +109,98 @@ template <class... Layers> struct Sequential {
       if (!size_of(i).saves_input) continue;
       const int source = i == 0 ? -1 : child(i - 1).source;
       if (source < 0) total.saves_input = true;
-      else if (remakes(r, s, source, i)) child(source).remade = true;
+      else if (remakes(r, s, source, i, remade_for_containers)) child(source).remade = true;
       else child(source).kept_activations = true;
     }
     ArenaOffsets at{};
-    AlternatingArrays arrays;
-    long inner = 0;
-    int turn = 0;  // alternates with every child that writes
+    int turn = 0;
     for (int i = 0; i < size; ++i) {
       ChildPlace& c = child(i);
       const long pitch = sample_pitch(size_of(i).output);
       c.at = at;
       at = at + ArenaOffsets::after(size_of(i));
-      const bool is_output = c.source == r.last;
-      if (c.source != i || is_output) {
+      if (c.source != i || c.source == r.last) {
         c.kept_activations = c.remade = false;  // no memory of its own
       } else if (c.kept_activations) {
         c.output = {at.kept_activations, pitch};
         at.kept_activations += whole_line(pitch);
-      } else {
-        c.output = arrays.take(turn, pitch);
-        if (c.remade) c.again = arrays.take(read_last(r, i) ? turn : AlternatingArrays::third, pitch);
       }
       if (!size_of(i).aliases) turn ^= 1;
       c.turn = turn;
       if (i + 1 < size && i >= r.first && !size_of(i + 1).aliases) {  // backward of the next child writes it
         c.whole_gradient = c.source >= 0 && size_of(c.source).whole_gradient;
-        c.gradient = !c.whole_gradient ? arrays.take(turn, pitch) : whole_gradient(r, i, turn, pitch, at);
+        if (c.whole_gradient) c.gradient = whole_gradient(r, i, turn, pitch, at);
       }
       total.absorb(size_of(i));
-      if (size_of(i).scratch > inner) inner = size_of(i).scratch;
     }
-    const long own = arrays.total();
+    place_scratch(r, s);
     for (int i = 0; i < size; ++i) {
-      ChildPlace& c = child(i);
-      c.at.scratch = own;
-      if (!c.kept_activations) arrays.place(c.output);
-      if (!c.whole_gradient) arrays.place(c.gradient);
-      arrays.place(c.again);
+      const ChildPlace& c = child(i);
+      const long scratch = c.at.scratch + size_of(i).scratch,
+                 stacked = c.at.saved_for_backward + c.at.scratch + size_of(i).stacked;
+      if (scratch > total.scratch) total.scratch = scratch;
+      if (stacked > total.stacked) total.stacked = stacked;
+      child(i).takes_room = size_of(i).room > 0;
     }
+    if (r.first < size) total.room = size_of(r.first).room;
     total.output = size_of(size - 1).output;
     total.kept_activations = at.kept_activations;
-    total.scratch = own + inner;
     total.whole_gradients = at.whole_gradient;
     total.aliases = r.last < 0;
+    total.in_place = runs_in_place(r, s);
     if (r.last >= 0) {
       total.saves_output = size_of(r.last).saves_output;
       for (int i = r.last + 1; i < size; ++i)  // an alias behind the last layer hands its saves on
         if (size_of(i).saves_input) total.saves_output = true;
       total.whole_gradient = size_of(r.last).whole_gradient;
+    }
+  }
+
+  /// One layer writes the gradient of the input, and it or another one behind it, which then has run, has read that of the
+  /// output.
+  static constexpr bool runs_in_place(const Layout& r, const AllRequirements& s) {
+    if (r.last < 0 || sample_pitch(r.children[0].in) != sample_pitch(s[static_cast<std::size_t>(r.last)].output)) return false;
+    return r.first < r.last || s[static_cast<std::size_t>(r.first)].in_place;
+  }
+  /// The edge whose gradient that of edge i may be written over, by the child behind edge i; null: it has an array of its own.
+  static constexpr const ChildPlace* written_over(const Layout& r, const AllRequirements& s, int i) {
+    const auto writer = static_cast<std::size_t>(i + 1);
+    if (!s[writer].in_place || r.children[writer].source == r.last) return nullptr;
+    const ChildPlace& over = r.children[static_cast<std::size_t>(reader(r, i + 1) - 1)];
+    const bool as_wide = sample_pitch(s[writer].output) == sample_pitch(s[static_cast<std::size_t>(i)].output);
+    return as_wide && !over.whole_gradient ? &over : nullptr;
+  }
+  /// Edges that are not kept, copies of those that are made again, and gradients, from the last to the first. The scratch memory
+  /// of a child lies behind all that live while it runs.
+  static constexpr void place_scratch(Layout& r, const AllRequirements& s) {
+    auto child = [&](int i) -> ChildPlace& { return r.children[static_cast<std::size_t>(i)]; };
+    ScratchLayout forward, backward;
+    auto lift = [&](int k, const ActivationOffset& array) {
+      if (array.offset + array.width > child(k).at.scratch) child(k).at.scratch = array.offset + array.width;
+    };
+    auto take = [&](ScratchLayout& pass, int i, int first, int last) {
+      const ActivationOffset array = pass.take(sample_pitch(s[static_cast<std::size_t>(i)].output), first, last);
+      for (int k = first; k <= last; ++k) lift(k, array);
+      return array;
+    };
+    for (int i = size - 2; i >= 0; --i) {
+      ChildPlace& c = child(i);
+      if (c.source < 0 || c.source == r.last) continue;
+      const int reads = reader(r, c.source);
+      forward.forget_behind(reads);
+      backward.forget_behind(reads);
+      if (c.source == i && !c.kept_activations) {
+        c.output = take(forward, i, i, reads);
+        if (c.remade) c.again = take(backward, i, reads, reads);
+      }
+      if (i < r.first || s[static_cast<std::size_t>(i + 1)].aliases || c.whole_gradient) continue;
+      if (const ChildPlace* over = written_over(r, s, i)) {
+        c.gradient = over->gradient;
+        backward.extend(c.gradient, over->source, c.source);
+        for (int k = c.source; k <= i; ++k) lift(k, c.gradient);
+      } else {
+        c.gradient = take(backward, i, c.source, i + 1);
+      }
     }
   }
 };
@@ -217,11 +265,12 @@ template <SequentialLike L, class In> struct Node<L, In> {
     const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
     return source < 0 ? x : output(r, at, source, const_cast<typename R::Activation*>(y));
   }
-  /// Where child i writes the gradient of its input; null: nobody wants it.
+  /// Where child i writes the gradient of its input; null: nobody wants it, and the child has no other use for the array.
   template <class R>
   static typename R::Activation* gradient(const R& r, const ArenaOffsets& at, int i, typename R::Activation* dx) {
     if (i <= all.first) return dx;
-    if (!dx && r.frozen(at.parameter + all.children[static_cast<std::size_t>(i)].at.parameter)) return nullptr;
+    const ChildPlace& child = all.children[static_cast<std::size_t>(i)];
+    if (!child.takes_room && !r.wants_gradient(at.parameter + child.at.parameter)) return nullptr;
     const ChildPlace& c = all.children[static_cast<std::size_t>(i - 1)];
     const ActivationOffset s = c.gradient;
     if (c.whole_gradient) return r.whole_gradient({s.offset + at.whole_gradient, s.width});
@@ -261,7 +310,8 @@ template <SequentialLike L, class In> struct Node<L, In> {
                                                                                 const typename R::Activation* dy) {
     constexpr long end = I + 1 < n ? all.children[I + 1 < n ? I + 1 : I].at.parameter : all.total.stored;
     typename R::Activation* const to = gradient(r, at, I, call.dx);
-    if (!to && r.frozen(at.parameter + end)) return nullptr;  // nor is anything in front of it trained
+    const bool wanted = to && r.wants_gradient(at.parameter + all.children[I].at.parameter);
+    if (!wanted && r.frozen(at.parameter + end)) return nullptr;  // nor is anything in front of it trained
     const auto *x = edge(r, at, I - 1, call.x, call.y), *y = edge(r, at, I, call.x, call.y);
     if constexpr (remade_input<I>() < 0) {
       return run_backward<I>(r, at, {x, y, to, call.ends}, dy);

@@ -37,7 +37,7 @@ class ExecutorMemory {
   using Root = Node<typename Model::fused, Input>;
   using Run = Run_;
   using Set = Activations<Scalar, Activation, Device>;
-  static constexpr MemoryRequirements sizes = analyze<typename Model::fused>(Input::extents);
+  static constexpr MemoryRequirements sizes = with_room(analyze<typename Model::fused>(Input::extents));
   static constexpr long input_pitch = sample_pitch(Input::extents), output_pitch = sample_pitch(sizes.output);
   static constexpr bool mixed = Model::precision::mixed;  ///< activations have a type of their own
 
@@ -56,6 +56,7 @@ class ExecutorMemory {
       : model_(&model), weights_(&model.weights()), threads_(threads), depth_first_(options.execution == Execution::depth_first),
         capacity_(depth_first_ ? options.block : options.capacity) {
     const Device where = model.where();
+    stacked_ = !mixed && !slots.edges && slots.count == 1 && !sizes.carries_state;
     make_sets(depth_first_ ? threads : slots.count, slots.edges, where);
     const int arrays = options.shards ? options.shards.count() : threads;
     for (int w = 1; options.training && w < arrays; ++w)
@@ -207,6 +208,7 @@ class ExecutorMemory {
   /// Scratch memory is one array for all slots: nothing stays there.
   void make_sets(int count, bool edges, Device where) {
     ActivationSizes s{sizes, backward_scratch, input_pitch, output_pitch};
+    s.stacked = stacked_;
     if (edges) s.room = gradient_tail * static_cast<long>(sizeof(Scalar) / sizeof(Activation));
     for (int i = 0; i < count; ++i) {
       if (i > 0 && !depth_first_) s.network.scratch = s.network.whole_gradients = 0, s.network.again = {};
@@ -226,15 +228,18 @@ class ExecutorMemory {
     r.batch_statistics = s.set->batch_statistics.data();
     r.kept_activations = s.set->kept_activations.data();
     r.saved_for_backward = s.set->saved_for_backward.data();
-    r.backward_scratch = r.saved_for_backward + sizes.saved_for_backward * capacity_;
+    const long saved = stacked_ ? 0 : sizes.saved_for_backward;
+    r.backward_scratch = r.saved_for_backward + saved * capacity_;
     r.saved_bytes = s.set->saved_bytes.data();
     Set& passing = depth_first_ ? *s.set : sets_[0];  // what no micro-batch leaves for later
     r.again = {passing.kept_activations.data() + sizes.kept_activations * capacity_,
-               passing.saved_for_backward.data() + (sizes.saved_for_backward + backward_scratch) * capacity_,
+               passing.saved_for_backward.data() + (saved + backward_scratch) * capacity_,
                passing.saved_bytes.data() + sizes.saved_bytes * capacity_, !depth_first_};
     r.scratch = passing.scratch.data();
-    r.scratch_width = sizes.scratch;
-    r.whole_gradients = r.scratch + sizes.scratch * capacity_;
+    r.scratch_width = stacked_ ? sizes.stacked : sizes.scratch;
+    r.whole_gradients = r.scratch + r.scratch_width * capacity_;
+    if constexpr (!mixed)
+      if (stacked_) r.saved_for_backward = r.scratch, r.stacked = sizes.stacked;
     r.workspace = workspace_[static_cast<std::size_t>(w)].data();
     if constexpr (mixed) {
       r.conversion = converted_.conversion[static_cast<std::size_t>(w)].data();
@@ -267,6 +272,7 @@ class ExecutorMemory {
   Weights<Scalar, Device>* weights_;
   int threads_;
   bool depth_first_;
+  bool stacked_ = false;  // what layers save and scratch share memory: nothing stays there from one pass to the next
   long capacity_;
   std::vector<Set> sets_;
   std::vector<Arena<Scalar, Device>> partial_, workspace_;

@@ -67,6 +67,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
     Activation* dy = s.set->gradient.data() + s.run.context.first * Memory::output_pitch;
     const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), gradient_scale(call));
     if constexpr (mixed) ops::convert<Device>(dy, loss_gradient(s), (hi - lo) * Memory::output_pitch);
+    s.run.input_gradient = false;
     Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), dy, nullptr);
     lap(s, StepPart::backward);
   }
@@ -84,6 +85,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   /// Backward from the slot's gradient of the outputs; that of the input, if it is wanted, is in the slot afterwards.
   SKEIN_NOINLINE void backward(State& s, const Activation* x, long lo, bool input_wanted) {
     Activation* dx = input_wanted ? s.set->input_gradient.data() + s.run.context.first * pitch : nullptr;
+    s.run.input_gradient = dx != nullptr;
     const Activation* made = Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), gradient(s), dx);
     if (dx && made != dx) ops::copy<Device>(dx, made, s.run.batch * pitch);
   }

@@ -20,13 +20,28 @@ template <class Body, class Shortcut> struct RectifiedResidual {
     t.paths += 1;
     t.flops += t.output.count();
     t.saves_output = true;
-    if (!nn::analyze<Shortcut>(in).aliases) t.scratch += slot(in, t.output);  // both gradients of the sum's operands
+    const MemoryRequirements b = with_room(nn::analyze<Body>(in)), s = with_room(nn::analyze<Shortcut>(in));
+    const ScratchOf at = scratch_of(b, s, in);
+    const long own = s.aliases ? at.sum : at.sum + at.input, ends[] = {own, at.body + b.scratch, at.shortcut + s.scratch};
+    const long tops[] = {own, at.body + b.stacked, at.shortcut + b.saved_for_backward + s.scratch};
+    t.scratch = t.stacked = 0;
+    for (const long end : ends) t.scratch = end > t.scratch ? end : t.scratch;
+    for (const long top : tops) t.stacked = top > t.stacked ? top : t.stacked;
+    t.stacked += s.saved_for_backward;  // below the body's, as in a Residual
+    t.in_place = sample_pitch(in) == sample_pitch(t.output);
     return t;
   }
-  /// Scalars a sample of an array for the input, or the output, or a gradient of them.
-  static constexpr long slot(Extents in, Extents out) {
-    const long x = whole_line(sample_pitch(in)), y = whole_line(sample_pitch(out));
-    return x > y ? x : y;
+  /// The gradient of the sum, in forward the shortcut's output; then the shortcut's part of the input's gradient, which lives
+  /// beside the body's scratch memory where it is made before the body's; then what is theirs.
+  struct ScratchOf {
+    long sum = 0, input = 0;      // widths
+    long body = 0, shortcut = 0;  // offsets
+  };
+  static constexpr ScratchOf scratch_of(const MemoryRequirements& body, const MemoryRequirements& shortcut, Extents in) {
+    ScratchOf r{whole_line(sample_pitch(body.output)), whole_line(sample_pitch(in))};
+    r.body = shortcut.stored > 0 && !shortcut.aliases ? r.sum + r.input : r.sum;
+    r.shortcut = shortcut.aliases ? r.sum : r.sum + r.input;
+    return r;
   }
 };
 
@@ -34,20 +49,24 @@ template <RectifiedResidualLike L, class In> struct Node<L, In> {
   using Plain = Node<Residual<typename L::rectified_body, typename L::rectified_shortcut>, In>;
   using Body = typename Plain::Body;
   using Shortcut = typename Plain::Shortcut;
-  static constexpr long out = Plain::out, in = Plain::in, slot = Plain::slot;
+  static constexpr long out = Plain::out, in = Plain::in;
   static constexpr bool identity = Plain::shortcut.aliases;
-  static constexpr ArenaOffsets below(ArenaOffsets a) {  // of its own slots of scratch memory
-    a.scratch = identity ? slot : 2 * slot;
+  static constexpr auto scratch = L::scratch_of(Plain::body, Plain::shortcut, In::extents);
+  static constexpr ArenaOffsets body_at() {
+    ArenaOffsets a = Plain::body_at();
+    a.scratch = scratch.body;
     return a;
   }
-  static constexpr ArenaOffsets body_at() { return below(Plain::body_at()); }
-  static constexpr ArenaOffsets shortcut_at() { return below(Plain::shortcut_at()); }
+  static constexpr ArenaOffsets shortcut_at() {
+    ArenaOffsets a = Plain::shortcut_at();
+    a.scratch = scratch.shortcut;
+    return a;
+  }
 
   template <class R> static const typename R::Activation* forward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                                   typename R::Activation* y) {
-    const auto* b =
-        Shortcut::forward(r, at + shortcut_at(), x,
-                          Plain::shortcut.saves_output ? Plain::shortcut_output_of(r, at) : r.temporary({at.scratch, slot}));
+    const auto* b = Shortcut::forward(r, at + shortcut_at(), x,
+                                      Plain::shortcut.saves_output ? Plain::shortcut_output_of(r, at) : array_of_sum(r, at));
     if constexpr (NodeJoinsSum<Body, R>) {
       Body::forward(r, at + body_at(), x, y, b);
     } else {
@@ -77,37 +96,53 @@ template <RectifiedResidualLike L, class In> struct Node<L, In> {
   template <class R> static constexpr ConversionMemory conversion() { return Plain::template conversion<R>(); }
 
  private:
+  template <class R> static typename R::Activation* array_of_sum(const R& r, const ArenaOffsets& at) {
+    return r.temporary({at.scratch, scratch.sum});
+  }
+  template <class R> static typename R::Activation* array_of_input(const R& r, const ArenaOffsets& at) {
+    return r.temporary({at.scratch + scratch.sum, scratch.input});
+  }
   /// The body's last layer makes the gradient of the sum. Of a shortcut that only hands x on that is dx, to which the body adds.
   template <class R>
   static const typename R::Activation* backward_joined(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                        const typename R::Activation* y, const typename R::Activation* dy,
                                                        typename R::Activation* dx) {
     constexpr bool adds = identity && NodeAddsToGradient<Body, R>;
-    auto* const dsum = adds && dx ? dx : r.temporary({at.scratch, slot});
+    auto* const dsum = adds && dx ? dx : array_of_sum(r, at);
     Body::backward(r, at + body_at(), x, y, dy, dx, {dsum, adds && dx});
-    if (!dx || adds) return dx;
-    ops::add<typename R::Device>(dx, dx, through_shortcut(r, at, x, dsum, r.temporary({at.scratch + slot, slot})), in * r.batch);
+    if (dx && !adds) add_shortcut(r, at, x, dsum, dx);
     return dx;
   }
-  /// The gradient of the sum first, then the shortcut's, then the body's.
+  /// The gradient of the sum first, then the body's, then the shortcut's; but that of its parameters before the body's.
   template <class R>
   static const typename R::Activation* backward_apart(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                       const typename R::Activation* y, const typename R::Activation* dy,
                                                       typename R::Activation* dx) {
-    constexpr bool adds = NodeAddsToGradient<Body, R>;
-    auto* const dsum = r.temporary({at.scratch, slot});
+    auto* const dsum = array_of_sum(r, at);
     ops::relu_gradient<typename R::Device>(dsum, dy, y, out * r.batch);
-    auto* const to = !dx || identity ? nullptr : adds ? dx : r.temporary({at.scratch + slot, slot});
-    const auto* b = through_shortcut(r, at, x, dsum, to);
     const auto* body_output = Plain::body.saves_output ? Plain::body_output_of(r, at) : nullptr;
-    if constexpr (adds) {
-      if (dx) ops::copy<typename R::Device>(dx, b, in * r.batch);
-      Body::backward(r, at + body_at(), x, body_output, dsum, dx, {nullptr, dx != nullptr});
+    if constexpr (Plain::shortcut.stored > 0 || (identity && NodeAddsToGradient<Body, R>)) {
+      constexpr bool adds = NodeAddsToGradient<Body, R>;
+      auto* const to = !dx || identity ? nullptr : adds ? dx : array_of_input(r, at);
+      const auto* b = through_shortcut(r, at, x, dsum, to);
+      if constexpr (adds) {
+        if (dx) ops::copy<typename R::Device>(dx, b, in * r.batch);
+        Body::backward(r, at + body_at(), x, body_output, dsum, dx, {nullptr, dx != nullptr});
+      } else {
+        const auto* a = Body::backward(r, at + body_at(), x, body_output, dsum, dx);
+        if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
+      }
     } else {
       const auto* a = Body::backward(r, at + body_at(), x, body_output, dsum, dx);
-      if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
+      if (dx) ops::copy<typename R::Device>(dx, a, in * r.batch);
+      if (dx) add_shortcut(r, at, x, dsum, dx);
     }
     return dx;
+  }
+  template <class R> static void add_shortcut(R& r, const ArenaOffsets& at, const typename R::Activation* x,
+                                              const typename R::Activation* dsum, typename R::Activation* dx) {
+    const auto* b = through_shortcut(r, at, x, dsum, identity ? nullptr : array_of_input(r, at));
+    ops::add<typename R::Device>(dx, dx, b, in * r.batch);
   }
   template <class R>
   static const typename R::Activation* through_shortcut(R& r, const ArenaOffsets& at, const typename R::Activation* x,

@@ -65,10 +65,11 @@ template <int N> constexpr void GraphPlan<N>::finish(const Extents& in) {
   set_outputs(in);
   find_kept();
   ArenaOffsets at{};
-  long inner = 0;
+  long inner = 0, stacked = 0;
   for (int i = 0; i < N; ++i) {
     const MemoryRequirements& s = node(i).needs;
     node(i).at = at;
+    if (at.saved_for_backward + s.stacked > stacked) stacked = at.saved_for_backward + s.stacked;
     if (item(i).kind == GraphItem::Kind::layer) at = at + ArenaOffsets::after(s);
     else if (item(i).kind == GraphItem::Kind::join || (item(i).kind == GraphItem::Kind::input && split_input)) ++at.ordinal;
     if (s.scratch > inner) inner = s.scratch;
@@ -84,6 +85,7 @@ template <int N> constexpr void GraphPlan<N>::finish(const Extents& in) {
   for (GraphNode& n : nodes) n.at.scratch = own;
   total.kept_activations = at.kept_activations;
   total.scratch = own + inner;
+  total.stacked = own + stacked;
   total.aliases = false;
   total.whole_gradient = output >= 0 && edge(output).whole;
 }
