@@ -8,44 +8,73 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// The weights' gradient: some values of a patch by some vectors of filters in registers, over blocks of rows.
+/// The weights' gradient: some values of a patch by some vectors of filters in registers, over blocks of rows. Where the channels
+/// are many, those of one place of the window, from the image as it is; else of a row of it, from a padded copy.
 template <class Scalar, DirectPlan P> struct DenseWeights {
   static constexpr int filters = P.conv().filters, lanes = best_lanes<Scalar>(filters), vectors = filters / lanes;
   static constexpr bool possible = !P.g.pooled() && filters % lanes == 0;
+  static constexpr bool padded = P.pads_backward();
   using V = Vector<Scalar, lanes>;
 
-  /// image: padded; g: (pixels, filters); to: (weight_rows, weight_pitch), added to.
+  /// image: padded, where the kernel wants that; g: (pixels, filters); to: (weight_rows, weight_pitch), added to.
   static void add(const Scalar* image, const Scalar* g, Scalar* to) {
-    constexpr int rows = P.conv().out_height();
-    for (int r = 0; r < rows; r += 4) {
-      const int end = r + 4 < rows ? r + 4 : rows;
-      for (int ky = 0; ky < P.conv().kernel; ++ky)
-        for (int v = 0; v < vectors; v += chunk) {
-          int k = 0;
-          for (; k + values <= P.row_values(); k += values) block<values>(image, g + v * lanes, ky, k, r, end, to + v * lanes);
-          constexpr int left = P.row_values() % values;
-          if constexpr (left > 0) block<left>(image, g + v * lanes, ky, k, r, end, to + v * lanes);
-        }
+    constexpr int rows = P.conv().out_height(), window = P.conv().kernel;
+    for (int r = 0; r < rows; r += rows_together) {
+      const int end = r + rows_together < rows ? r + rows_together : rows;
+      for (int ky = 0; ky < window; ++ky)
+        for (int v = 0; v < vectors; v += chunk)
+          for (int kx = 0; kx < (padded ? 1 : window); ++kx) {
+            const Pixels seen = padded ? Pixels{r, end, 0, P.conv().out_width()}
+                                       : Pixels{std::max(r, first(ky)), std::min(end, behind(ky, P.conv().height)), first(kx),
+                                                behind(kx, P.conv().width)};
+            each_block(image, g + v * lanes, ky, kx, seen, to + v * lanes);
+          }
     }
   }
 
  private:
   static constexpr int chunk = vectors % 2 == 0 ? 2 : 1;
   static constexpr int most = accumulators / chunk < 16 ? accumulators / chunk : 16;
-  static constexpr int blocks = (P.row_values() + most - 1) / most, values = (P.row_values() + blocks - 1) / blocks;
+  static constexpr int together = padded ? P.row_values() : P.conv().channels;  // values that lie side by side
+  static constexpr int blocks = (together + most - 1) / most, values = together / blocks, wider = together % blocks;
+  static constexpr int rows_together = 8;
+  static constexpr long row = padded ? P.padded_row() : 1L * P.conv().width * P.conv().channels;
+  static constexpr long step = 1L * P.conv().stride * P.conv().channels;
 
-  template <int N>
-  static SKEIN_NOINLINE void block(const Scalar* image, const Scalar* g, int ky, int k, int row, int end, Scalar* to) {
-    to += (1L * ky * P.row_values() + k) * P.conv().weight_pitch();
+  /// Rows and columns of outputs.
+  struct Pixels {
+    int begin, end, first, behind;
+  };
+  /// The first output whose value at this place of the window lies in the image, and the one behind the last.
+  static constexpr int first(int place) {
+    const int outside = P.conv().padding - place, stride = P.conv().stride;
+    return outside > 0 ? (outside + stride - 1) / stride : 0;
+  }
+  static constexpr int behind(int place, int size) {
+    const int stride = P.conv().stride, out = size == P.conv().height ? P.conv().out_height() : P.conv().out_width();
+    return std::min(out, (size + P.conv().padding - place + stride - 1) / stride);
+  }
+  static void each_block(const Scalar* image, const Scalar* g, int ky, int kx, const Pixels& p, Scalar* to) {
+    constexpr int origin = padded ? 0 : P.conv().padding;
+    const Scalar* x = image + (1L * p.begin * P.conv().stride + ky - origin) * row +
+                      (1L * p.first * P.conv().stride + kx - origin) * P.conv().channels;
+    g += (1L * p.begin * P.conv().out_width() + p.first) * filters;
+    to += (1L * ky * P.row_values() + kx * P.conv().channels) * P.conv().weight_pitch();
+    int k = 0;
+    if constexpr (wider > 0)
+      for (; k < wider * (values + 1); k += values + 1) block<values + 1>(x + k, g, p, to + k * P.conv().weight_pitch());
+    for (; k < together; k += values) block<values>(x + k, g, p, to + k * P.conv().weight_pitch());
+  }
+
+  template <int N> static SKEIN_NOINLINE void block(const Scalar* x, const Scalar* g, const Pixels& seen, Scalar* to) {
     V sum[N][chunk];
 #pragma GCC unroll 16
     for (int i = 0; i < N; ++i)
 #pragma GCC unroll 2
       for (int v = 0; v < chunk; ++v) sum[i][v] = load_from<V>(to + i * P.conv().weight_pitch() + v * lanes);
-    for (int r = row; r < end; ++r) {
-      const Scalar* x = image + (1L * r * P.conv().stride + ky) * P.padded_row() + k;
-      const Scalar* slope = g + 1L * r * P.conv().out_width() * filters;
-      for (int p = 0; p < P.conv().out_width(); ++p, x += P.conv().stride * P.conv().channels, slope += filters) {
+    for (int r = seen.begin; r < seen.end; ++r, x += P.conv().stride * row, g += P.conv().out_width() * filters) {
+      const Scalar *value_at = x, *slope = g;
+      for (int p = seen.first; p < seen.behind; ++p, value_at += step, slope += filters) {
         V s[chunk];
 #pragma GCC unroll 2
         for (int v = 0; v < chunk; ++v) {
@@ -54,7 +83,7 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
         }
 #pragma GCC unroll 16
         for (int i = 0; i < N; ++i) {
-          const V value(x[i]);
+          const V value(value_at[i]);
 #pragma GCC unroll 2
           for (int v = 0; v < chunk; ++v) sum[i][v] = xsimd::fma(value, s[v], sum[i][v]);
         }

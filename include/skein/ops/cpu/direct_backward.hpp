@@ -43,12 +43,12 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   /// given, writes image n's gradient of the convolution's output.
   template <class Make> static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const ArgMax* winners, Make make) {
     constexpr int group = P.group();
-    constexpr bool made = !std::is_same_v<Make, NothingMade>;
+    constexpr bool made = !std::is_same_v<Make, NothingMade>, copies = !Dense::possible || P.pads_backward();
     constexpr long g_pitch = P.g.relu || made ? P.masked() : P.g.out_count();
     Scalar* images = c.workspace;
     Scalar* masked = c.workspace + P.masked_at();
     Scalar* dweight = c.workspace + P.dweight_at();
-    std::memset(images, 0, group * P.padded_image() * sizeof(Scalar));
+    if constexpr (copies) std::memset(images, 0, group * P.padded_image() * sizeof(Scalar));
     std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
     Scalar bias[repeats * filters] = {};
     [[maybe_unused]] Scalar* zeros = c.workspace + P.zeros_at();
@@ -57,14 +57,15 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
       const Scalar* g = P.g.relu || made ? masked : c.dy + n * P.g.out_count();
       for (int i = 0; i < count; ++i) {
-        take(c.x + (n + i) * P.conv().in_count(), images + i * P.padded_image());
+        if constexpr (copies) take(c.x + (n + i) * P.conv().in_count(), images + i * P.padded_image());
         if constexpr (made) make(n + i, masked + i * P.masked());
         else if (P.g.relu) mask(c.y + (n + i) * P.g.out_count(), c.dy + (n + i) * P.g.out_count(), masked + i * P.masked());
         if (c.dbias) add_pixels(g + i * g_pitch, bias);
       }
       const ArgMax* places = winners ? winners + n * P.winner_bytes() : nullptr;
       if constexpr (Dense::possible) {
-        for (int i = 0; i < count; ++i) Dense::add(images + i * P.padded_image(), g + i * g_pitch, c.dweight);
+        for (int i = 0; i < count; ++i)
+          Dense::add(copies ? images + i * P.padded_image() : c.x + (n + i) * P.conv().in_count(), g + i * g_pitch, c.dweight);
       } else {
         each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
           weights<R, W>(images, g, g_pitch, places, count, row, v, dweight);
@@ -72,7 +73,6 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       }
       if (!c.dx) continue;
       if constexpr (Turned::possible) {
-        if (n == 0) Turned::Forward::clear(c.workspace + P.transposed_at());
         for (int i = 0; i < count; ++i)
           Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at(),
                         c.adds_dx);

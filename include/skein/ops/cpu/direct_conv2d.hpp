@@ -59,7 +59,6 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
   template <class Done = NothingDone> static void forward(const Conv2dCall<Scalar>& c, ArgMax* winners, Done done = {}) {
     const Scalar* bias = c.packed_weights + P.bias_at();
     if constexpr (over_width) Width::clear(c.workspace);
-    else Filters::clear(c.workspace);
     for (long n = 0; n < c.batch; ++n) {
       const Scalar* x = c.x + n * P.conv().in_count();
       Scalar* y = c.y + n * P.g.out_count();
@@ -71,7 +70,6 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
   }
   /// With weights (weight_rows, weight_pitch) and a bias in place of the call's own; of vectors over the filters, nothing pooled.
   static void forward_with(const Conv2dCall<Scalar>& c, const Scalar* weight, const Scalar* bias) requires(!over_width) {
-    Filters::clear(c.workspace);
     for (long n = 0; n < c.batch; ++n)
       Filters::image(c.x + n * P.conv().in_count(), weight, bias, c.y + n * P.g.out_count(), nullptr, c.workspace);
   }

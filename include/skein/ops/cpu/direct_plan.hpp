@@ -72,6 +72,9 @@ struct DirectPlan {
     return conv().channels * rows * phases() * phase_width();
   }
 
+  /// Backward reads a copy of the image with its padding: where the channels are too few for a place of the window to fill the
+  /// registers, or where something is pooled.
+  constexpr bool pads_backward() const { return g.pooled() || conv().channels < 16; }
   /// The convolution that makes dx of dy, where it is one: stride 1, nothing pooled.
   constexpr bool turns() const {
     return !g.pooled() && conv().stride == 1 && conv().padding < conv().kernel && conv().channels <= 512 && conv().filters <= 512;
