@@ -125,6 +125,39 @@ TEST_CASE("a convolution with a window of one pixel is the plain one, whatever i
   follows_plain_loops<Conv2dGeometry{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, double>({2}, true);
 }
 
+namespace {
+/// Both scalar types; the first of them runs direct kernels wherever there are vectors.
+template <Conv2dGeometry G> void direct_follows(std::initializer_list<long> batches) {
+#if SKEIN_WITH_XSIMD
+  CHECK(kernel<G, float> == "direct over the filters");
+#endif
+  follows_plain_loops<G, float>(batches, false);
+  follows_plain_loops<G, double>(batches, true);
+}
+}  // namespace
+
+// height, width, channels, filters, kernel, stride, padding
+TEST_CASE("direct convolutions that skip the padding are the plain ones") {
+  direct_follows<Conv2dGeometry{32, 32, 16, 16, 3, 1, 1}>({0, 2});
+  direct_follows<Conv2dGeometry{9, 26, 64, 64, 3, 1, 1}>({1, 3});
+  direct_follows<Conv2dGeometry{13, 25, 16, 48, 5, 1, 2}>({2});
+  direct_follows<Conv2dGeometry{12, 12, 20, 24, 3, 1, 2}>({2});
+  direct_follows<Conv2dGeometry{9, 10, 3, 16, 3, 1, 1}>({3});
+  direct_follows<Conv2dGeometry{3, 14, 16, 64, 7, 1, 6}>({2});  // at both ends of a row several pixels see the padding
+  direct_follows<Conv2dGeometry{2, 2, 16, 16, 3, 1, 1}>({2});
+  direct_follows<Conv2dGeometry{1, 1, 16, 16, 5, 1, 2}>({2});
+}
+TEST_CASE("the gradient of a stride's input is one convolution a phase") {
+  direct_follows<Conv2dGeometry{32, 32, 16, 32, 3, 2, 1}>({0, 2});
+  direct_follows<Conv2dGeometry{16, 15, 32, 64, 3, 2, 1}>({2});
+  direct_follows<Conv2dGeometry{11, 53, 64, 64, 5, 2, 2}>({2});
+  direct_follows<Conv2dGeometry{13, 14, 48, 16, 2, 2, 0}>({1, 3});  // the last row is never seen
+  direct_follows<Conv2dGeometry{8, 9, 32, 16, 1, 2, 0}>({2});
+  direct_follows<Conv2dGeometry{5, 60, 64, 64, 7, 2, 6}>({2});
+  direct_follows<Conv2dGeometry{4, 3, 16, 16, 7, 2, 6}>({2});
+  direct_follows<Conv2dGeometry{1, 2, 16, 16, 3, 2, 1}>({2});
+}
+
 #if SKEIN_WITH_ONEDNN
 namespace {
 void onednn_follows(const Conv2dGeometry& g, std::initializer_list<long> batches, bool has_bias) {

@@ -14,7 +14,8 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 /// always; else where they are faster: with a pooling behind, or few channels.
 template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g) {
 #if SKEIN_WITH_XSIMD
-  const bool few = g.conv.channels <= 8 || (g.conv.stride == 1 && g.conv.channels <= 32 && g.conv.filters <= 32);
+  const bool rows = is_pointwise(g.conv) && g.conv.stride == 1;  // both gradients in one pass over the pixels
+  const bool few = g.conv.channels <= 8 || (g.conv.stride <= 2 && g.conv.channels <= 64 && g.conv.filters <= 64 && !rows);
   const bool pooled = g.pooled() && g.conv.channels <= 64 && g.conv.filters <= 128;
   return takes_direct(g) && (pooled || few || !onednn_takes<Scalar>);
 #else
@@ -49,8 +50,8 @@ template <class Scalar> struct ReferenceConv2d {
 template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static constexpr bool direct = runs_direct<Scalar>({G});
   static constexpr bool pointwise = !direct && is_pointwise(G) && std::is_floating_point_v<Scalar>;
-  /// Both ways; else forward alone, where neighbouring pixels have enough to do.
-  static constexpr bool onednn = !direct && onednn_takes<Scalar> && !(pointwise && G.stride > 1);
+  /// Both ways; else forward alone, where a window is one pixel and filters are many.
+  static constexpr bool onednn = !direct && onednn_takes<Scalar> && !(pointwise && PointwiseConv2d<Scalar, G>::direct_forward);
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;
     else return std::string_view(onednn ? pointwise ? "oneDNN, backward by rows" : "oneDNN" : pointwise ? "rows" : "reference");

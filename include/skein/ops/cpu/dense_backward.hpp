@@ -37,7 +37,10 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
   static constexpr int most = accumulators / chunk < 16 ? accumulators / chunk : 16;
   static constexpr int together = padded ? P.row_values() : P.conv().channels;  // values that lie side by side
   static constexpr int blocks = (together + most - 1) / most, values = together / blocks, wider = together % blocks;
-  static constexpr int rows_together = 8;
+  static constexpr int rows_together = [] {  // their values and gradients stay in the first-level cache, where two rows do
+    const long bytes = 4L * P.conv().out_width() * (P.conv().stride * P.conv().channels + filters);
+    return static_cast<int>(std::clamp((32L << 10) / bytes, 2L, 8L));
+  }();
   static constexpr long row = padded ? P.padded_row() : 1L * P.conv().width * P.conv().channels;
   static constexpr long step = 1L * P.conv().stride * P.conv().channels;
 
@@ -51,8 +54,8 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
     return outside > 0 ? (outside + stride - 1) / stride : 0;
   }
   static constexpr int behind(int place, int size) {
-    const int stride = P.conv().stride, out = size == P.conv().height ? P.conv().out_height() : P.conv().out_width();
-    return std::min(out, (size + P.conv().padding - place + stride - 1) / stride);
+    const int stride = P.conv().stride, outputs = (size + 2 * P.conv().padding - P.conv().kernel) / stride + 1;
+    return std::min(outputs, (size + P.conv().padding - place + stride - 1) / stride);
   }
   static void each_block(const Scalar* image, const Scalar* g, int ky, int kx, const Pixels& p, Scalar* to) {
     constexpr int origin = padded ? 0 : P.conv().padding;

@@ -12,6 +12,7 @@
 
 #include "byte_words.hpp"
 #include "dense_backward.hpp"
+#include "strided_data.hpp"
 
 #if SKEIN_WITH_XSIMD
 
@@ -28,10 +29,12 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 
   using Dense = DenseWeights<Scalar, P>;
   using Turned = DenseData<Scalar, P>;
+  using Strided = StridedData<Scalar, P>;
 
   /// (filters, kernel, row_values_pitch): what both gradients use; the gaps are zero. Or turned, where dx is a convolution.
   static void flip(const Scalar* weight, Scalar* to) {
     if constexpr (Turned::possible) return Turned::turn(weight, to);
+    if constexpr (Strided::possible()) return Strided::turn(weight, to);
     for (int f = 0; f < filters; ++f)
       for (int ky = 0; ky < kernel; ++ky)
         for (int k = 0; k < pitch; ++k)
@@ -76,6 +79,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
         for (int i = 0; i < count; ++i)
           Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at(),
                         c.adds_dx);
+      } else if constexpr (Strided::possible()) {
+        for (int i = 0; i < count; ++i) Strided::image(g + i * g_pitch, flipped, c.dx + (n + i) * P.conv().in_count(), c.adds_dx);
       } else {
         for (int i = 0; i < count; ++i)
           data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count(),

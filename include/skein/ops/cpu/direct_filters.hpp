@@ -56,6 +56,12 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   static constexpr int most_pixels = accumulators / chunk() < 12 ? accumulators / chunk() : 12;
   static constexpr int blocks = (columns + most_pixels - 1) / most_pixels;
   static constexpr int pixels = columns / blocks, wider = columns % blocks;  // the first `wider` blocks have one more
+  /// Blocks that are neither the first nor the last of a row see the padding too: then pixels go one by one.
+  static constexpr bool narrow = [] {
+    constexpr const Conv2dGeometry& c = P.g.conv;
+    const int first = pixels + (wider > 0), inner = columns - pixels - 1;
+    return blocks > 1 && (first * c.stride < c.padding || inner * c.stride + c.kernel - 1 - c.padding >= c.width);
+  }();
 
   /// What the sums of a row begin with: the bias for each pixel, or what is there.
   struct Start {
@@ -68,10 +74,12 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   static void row(const Scalar* x, int r, const Scalar* weight, Start start, Scalar* to) {
     const Rows window(r);
     const auto next = [&]<int N, bool Left, bool Right>(Block<N, Left, Right> b, int p) {
-      block(b, x, window.offset + p * step, window, weight, start.from(p), to + 1L * p * pitch);
+      block(b, x, p, window, weight, start.from(p), to + 1L * p * pitch);
       return p + N;
     };
-    if constexpr (blocks == 1) {
+    if constexpr (narrow) {
+      for (int p = 0; p < columns;) p = next(Block<1, true, true>{}, p);
+    } else if constexpr (blocks == 1) {
       next(Block<columns, true, true>{}, 0);
     } else {
       int p = next(Block<(wider > 0 ? pixels + 1 : pixels), true, false>{}, 0);
@@ -108,7 +116,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
       return Right ? std::clamp((inside + stride - 1) / stride - (columns - N), begin(kx), N) : N;
     }
   };
-  template <int N, bool Left, bool Right> static SKEIN_NOINLINE void block(Block<N, Left, Right>, const Scalar* x, long at,
+  template <int N, bool Left, bool Right> static SKEIN_NOINLINE void block(Block<N, Left, Right>, const Scalar* x, int pixel,
                                                                            Rows window, const Scalar* weight, Start start,
                                                                            Scalar* to) {
     constexpr int C = chunk();
@@ -121,9 +129,14 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
         for (int v = 0; v < C; ++v) sum[p][v] = load_from<V>(start.at + p * start.pitch + first + v * lanes);
       for (int ky = window.begin; ky < window.end; ++ky) {
         const Scalar* w = weight + first + 1L * ky * P.row_values() * P.conv().weight_pitch();
-        const long from = at + 1L * ky * P.conv().width * P.conv().channels;
+        const long from = window.offset + pixel * step + 1L * ky * P.conv().width * P.conv().channels;
         if constexpr (B::whole) {
           add<0, N>(sum, x + from, w, P.row_values());
+        } else if constexpr (narrow) {
+          constexpr int n = P.conv().channels;
+          for (int kx = 0; kx < P.conv().kernel; ++kx)
+            if (const int column = pixel * P.conv().stride - P.conv().padding + kx; column >= 0 && column < P.conv().width)
+              add<0, N>(sum, x + (from + kx * n), w + 1L * kx * n * P.conv().weight_pitch(), n);
         } else {
           add_columns<B>(sum, x, from, w, std::make_integer_sequence<int, P.conv().kernel>{});
         }

@@ -85,6 +85,12 @@ struct DirectPlan {
     return {{{c.out_height(), c.out_width(), c.filters, c.channels, c.kernel, 1, c.kernel - 1 - c.padding}}};
   }
 
+  /// dx of dy is a convolution for each phase of a stride.
+  constexpr bool strides_data() const {
+    return !g.pooled() && !g.relu && conv().stride > 1 && conv().channels >= 16 && conv().channels <= 512 &&
+           conv().filters <= 512;
+  }
+
   // Derived weights.
   constexpr long padded_filters() const { return round16(conv().filters) + 16; }
   constexpr long bias_at() const { return 0; }
@@ -93,7 +99,8 @@ struct DirectPlan {
   constexpr long flipped_at() const { return packed_at() + packed(); }  // (filters, kernel, row_values_pitch)
   constexpr long flipped() const { return conv().filters * conv().kernel * row_values_pitch(); }
   constexpr long flipped_or_turned() const {
-    const long transposed = turns() ? 1L * conv().kernel * conv().kernel * conv().filters * row_pitch(conv().channels) : 0;
+    const long transposed =
+        turns() || strides_data() ? 1L * conv().kernel * conv().kernel * conv().filters * row_pitch(conv().channels) : 0;
     return round16(transposed > flipped() ? transposed : flipped());
   }
   constexpr long packed_weights() const { return flipped_at() + flipped_or_turned(); }

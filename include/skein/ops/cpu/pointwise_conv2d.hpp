@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "../reference/conv2d.hpp"
+#include "direct_conv2d.hpp"
 #include "row_products.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
@@ -24,10 +25,16 @@ constexpr long pointwise_packed_weights(const Conv2dGeometry& g) {
 /// The convolution of a geometry that is_pointwise(): the calls of Conv2d, with the copy of the weights that pack_weights() makes
 /// for backward.
 template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
+  /// Forward by blocks of some pixels by all filters, where that is faster than a library's call.
+  static constexpr bool direct_forward = SKEIN_WITH_XSIMD && takes_direct({G}) && (G.filters <= 64 || G.stride > 1);
   using Rows = RowProducts<Scalar, G.channels, G.filters>;
 
   static void pack_weights(const Scalar* weight, Scalar* transposed) { Rows::pack_weights(0, G.filters, weight, transposed); }
   static void forward(const Conv2dCall<Scalar>& c) {
+#if SKEIN_WITH_XSIMD
+    if constexpr (direct_forward)
+      return DirectConv2d<Scalar, DirectPlan{{G}}>::forward_with(c, c.weight, c.bias ? c.bias : zeros);
+#endif
     each_block(c.batch, [&](long count, long in, long out) {
       Rows::forward(count, c.x + in, pixel, c.weight, c.bias ? c.bias : zeros, c.y + out, G.filters);
     });
