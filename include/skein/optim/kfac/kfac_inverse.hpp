@@ -2,6 +2,7 @@
 // What Kfac computes with one layer's factors: their inverses or eigenvectors, and the gradient divided by both.
 #pragma once
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,17 @@ template <class Scalar> double mean_of_diagonal(long n, std::span<const Scalar> 
   double sum = 0;
   for (long i = 0; i < n; ++i) sum += static_cast<double>(matrix[static_cast<std::size_t>(i * (n + 1))]);
   return sum / static_cast<double>(n);
+}
+
+/// Of n pairs, in double: eight sums, which the processor adds to at a time.
+template <class Scalar> double sum_of_products(long n, const Scalar* x, const Scalar* y) {
+  double sums[8] = {};
+  const auto add = [&](long at, long k) { sums[k] += static_cast<double>(x[at + k]) * static_cast<double>(y[at + k]); };
+  long i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (long k = 0; k < 8; ++k) add(i, k);
+  for (long k = 0; k < n - i; ++k) add(i, k);
+  return std::accumulate(sums, sums + 8, 0.0);
 }
 
 /// Memory of one worker.

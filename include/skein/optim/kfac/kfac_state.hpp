@@ -267,21 +267,14 @@ template <class Scalar> class KfacState {
     sum = std::abs(sum) * call.lr * call.lr;
     return sum > 0 ? std::min(1.0, std::sqrt(kfac.kl_clip / sum)) : 1;
   }
-  /// The sum of the products of the gradient and its direction: several sums, which the processor adds to at a time.
+  /// The sum of the products of the gradient and its direction.
   double product(const KfacPiece& piece, const Scalar* gradient) const {
-    constexpr long several = 8;
     const nn::KroneckerPlace& p = layout_->place(piece.layer);
-    const Scalar* direction = directions_.data() + layout_->direction(piece.layer);
-    double sums[several] = {};
-    const auto add = [](double& sum, Scalar x, Scalar y) { sum += static_cast<double>(x) * static_cast<double>(y); };
-    for (long i = 0; i < p.a; ++i, direction += p.g) {
-      const Scalar* const row = gradient + p.row(i);
-      long j = piece.begin;
-      for (; j + several <= piece.end; j += several)
-        for (long k = 0; k < several; ++k) add(sums[k], row[j + k], direction[j + k]);
-      for (; j < piece.end; ++j) add(sums[0], row[j], direction[j]);
-    }
-    return std::accumulate(sums, sums + several, 0.0);
+    const Scalar* from = directions_.data() + layout_->direction(piece.layer) + piece.begin;
+    double sum = 0;
+    for (long i = 0; i < p.a; ++i, from += p.g)
+      sum += sum_of_products(piece.end - piece.begin, gradient + p.row(i) + piece.begin, from);
+    return sum;
   }
   void write(const KfacPiece& piece, Scalar scale, Scalar* gradient) const {
     const nn::KroneckerPlace& p = layout_->place(piece.layer);
