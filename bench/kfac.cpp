@@ -244,7 +244,7 @@ bool lenet_to_accuracy(Report& report) {
     goal.epochs = epochs;
     const std::string falling = " falling over " + number(epochs) + " epochs";
     for (const double momentum : {0.9, 0.95, 0.0})
-      for (const float rate : {0.02f, 0.03f, 0.05f, 0.08f, 0.1f, 0.2f})
+      for (const float rate : {0.02f, 0.03f, 0.05f, 0.065f, 0.08f, 0.1f, 0.2f})
         if (!report.quick() || (momentum == 0.9 && rate > 0.02f && rate < 0.1f)) {
           const sk::optim::Sgd optimizer{.lr = rate, .momentum = momentum};
           try_setting(plain, "SGD, rate " + number(rate) + falling + ", momentum " + number(momentum), 2, by(optimizer));
