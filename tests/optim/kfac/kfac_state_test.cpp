@@ -99,6 +99,23 @@ TEST_CASE("Kfac's pi correction damps each factor by the ratio of their mean eig
   check(preconditioned(plain, fa, fg), {eigen ? 0 : 0.01, eigen ? 0 : 0.01, eigen ? 0.01 : 0}, fg);
 }
 
+TEST_CASE("Kfac's bias correction: factors are the weighted means of the batches' own, without the identity", "[optim]") {
+  optim::Kfac kfac{.factor_every = 5, .factor_decay = 0.8, .factor_bias_correction = true};
+  for (const int updates : {1, 2, 3, 40}) {
+    double mean = 1, sum = 0, weights = 0;  // begins at the identity's value, as factors do; batches have 10, 20, ...
+    for (int u = 0; u < updates; ++u) {
+      const double kept = kfac.kept_share(1 + 5 * u), fresh = 10.0 * (u + 1);
+      mean = kept * mean + (1 - kept) * fresh;
+      sum = 0.8 * sum + fresh, weights = 0.8 * weights + 1;
+    }
+    CHECK(mean == Approx(sum / weights).epsilon(1e-12));
+  }
+  kfac.factor_bias_correction = false;
+  CHECK(kfac.kept_share(1) == 0.8);
+  kfac.factor_bias_correction = true, kfac.factor_decay = 0;
+  CHECK((kfac.kept_share(1) == 0 && kfac.kept_share(11) == 0));
+}
+
 TEST_CASE("A factor without an inverse is named, with what to do", "[optim]") {
   const auto how = GENERATE(optim::KfacInverse::eigen, optim::KfacInverse::cholesky);
   const Values good_a = factor(a, 1), good_g = factor(g, 1);
@@ -260,6 +277,60 @@ template <class Chain, class Update> void trains_alike(const Chain& chain, const
   CHECK(moved > 1e-3);
 }
 }  // namespace
+
+TEST_CASE("With bias correction a first step's factors are the batch's, and the identity is none of them", "[optim]") {
+  using Network = nn::Sequential<nn::Linear<4>, nn::Tanh, nn::Linear<3>>;
+  const auto corrected = optim::chain(optim::Kfac{.factor_bias_correction = true}, optim::Sgd{.lr = 0.1f});
+  const auto from_identity = optim::chain(optim::Kfac{}, optim::Sgd{.lr = 0.1f});
+  Steps<Model<Network>, std::remove_const_t<decltype(corrected)>> ours(corrected), other(from_identity);
+  ours.make(), other.make();
+  for (const std::size_t layer : {0, 1})
+    for (const bool of_gradients : {false, true}) {
+      const auto factor_of = [&](auto& steps) {
+        return of_gradients ? steps.step.curvature().factor_g(layer) : steps.step.curvature().factor_a(layer);
+      };
+      const auto x = factor_of(ours), y = factor_of(other);
+      const auto n = static_cast<std::size_t>(std::lround(std::sqrt(static_cast<double>(x.size()))));
+      for (std::size_t i = 0; i < x.size(); ++i) REQUIRE(y[i] == Approx(0.95 * (i % (n + 1) == 0) + 0.05 * x[i]).margin(1e-14));
+    }
+}
+
+namespace {
+/// A layer of several pieces (columns of 32) in a training of so many threads.
+Values trained_wide(int threads, double kl_clip) {
+  using Network = nn::Sequential<nn::Linear<100>, nn::Tanh, nn::Linear<3>>;
+  sk::Model<Network, sk::Shape<numbers>, sk::Cpu, double> model{sk::Seed{3}};
+  const auto optimizer = optim::chain(optim::Kfac{.damping = 0.1, .kl_clip = kl_clip, .inverse = optim::KfacInverse::cholesky},
+                                      optim::Sgd{.lr = 0.1f});
+  typename sk::train::StepParts<decltype(model), nn::CrossEntropy, std::remove_const_t<decltype(optimizer)>,
+                                sk::parallel::PolicyState>::Executor executor(model, nn::CrossEntropy{},
+                                                                              sk::ExecutorOptions{.capacity = 4,
+                                                                                                  .threads = threads});
+  const optim::Kfac& kfac = optimizer.curvature();
+  optim::KfacState<double> own(model.program.ops(), kfac);
+  own.attach(executor);
+  optim::KfacSaved<double> saved = own.saved();
+  for (std::size_t i = 0; i < saved.factors.size(); ++i) saved.factors[i] *= 1 + 0.5 * std::sin(static_cast<double>(i));
+  own.take(std::move(saved));
+  Values gradient(static_cast<std::size_t>(decltype(model)::sizes.stored));
+  for (std::size_t i = 0; i < gradient.size(); ++i) gradient[i] = std::cos(0.37 * static_cast<double>(i));
+  executor.workers().run([&](const sk::Worker& w) {
+    own.begin_pass({.factor_every = 1000}, w, 11, 4, false);
+    optim::Kfac only_inverses = kfac;
+    only_inverses.factor_every = 1000;
+    own.precondition(only_inverses, {.step = 11, .lr = 0.1, .gradient = gradient.data()}, w);
+  });
+  return gradient;
+}
+}  // namespace
+
+TEST_CASE("Workers share a wide layer's columns: the same bits on any number of threads", "[optim]") {
+  for (const double kl_clip : {0.0, 1e-6}) {
+    const Values one = trained_wide(1, kl_clip);
+    CHECK(one != trained_wide(1, 1e-3 + kl_clip));  // the limit is felt
+    for (const int threads : {2, 3, 5}) CHECK(trained_wide(threads, kl_clip) == one);
+  }
+}
 
 TEST_CASE("Kfac in front of Adam, LARS and LAMB: they are given its direction, as by hand", "[optim]") {
   NaiveAdam adam, moments;

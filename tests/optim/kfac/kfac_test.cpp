@@ -522,15 +522,19 @@ TEST_CASE("Kfac over ranks, resumed on another number of them", "[optim]") {
 }
 
 TEST_CASE("A training with Kfac that is resumed has the same bits", "[optim]") {
-  const support::TemporaryFolder folder;
-  Images<Pooled> model{sk::Seed{3}}, other{sk::Seed{4}};
-  sk::Trainer trainer{model, nn::CrossEntropy{}, momentum}, resumed{other, nn::CrossEntropy{}, momentum};
-  fit(trainer, 1);
-  trainer.save(folder / "training");
-  resumed.load(folder / "training");
-  fit(trainer, 1);
-  fit(resumed, 2);
-  CHECK(parameters(std::as_const(model)) == parameters(std::as_const(other)));
+  const auto check = [](const auto& optimizer) {
+    const support::TemporaryFolder folder;
+    Images<Pooled> model{sk::Seed{3}}, other{sk::Seed{4}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, optimizer}, resumed{other, nn::CrossEntropy{}, optimizer};
+    fit(trainer, 1);
+    trainer.save(folder / "training");
+    resumed.load(folder / "training");
+    fit(trainer, 1);
+    fit(resumed, 2);
+    CHECK(parameters(std::as_const(model)) == parameters(std::as_const(other)));
+  };
+  check(momentum);
+  check(optim::chain(optim::Kfac{.damping = 0.1, .inverse_every = 2, .factor_bias_correction = true}, optim::Sgd{.lr = 0.1f}));
 }
 
 TEST_CASE("Kfac refuses what makes no sense", "[optim]") {

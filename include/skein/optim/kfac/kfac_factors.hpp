@@ -73,9 +73,10 @@ template <class Scalar> class KfacFactors {
   /// The last layers first.
   std::span<const KfacBucket> buckets() const { return buckets_; }
 
-  /// Every worker, after all have ended backward. The output gradients times `scale` are those of the mean loss; `own_scale`:
+  /// Every worker, after all have ended backward: the means become `kept` times themselves and 1 - kept times the fresh ones. The
+  /// output gradients times `scale` are those of the mean loss; `own_scale`:
   /// each rank has its own.
-  template <class Ranks> void update(const Kfac& kfac, double scale, bool own_scale, const Worker& w, const Ranks& ranks) {
+  template <class Ranks> void update(double kept, double scale, bool own_scale, const Worker& w, const Ranks& ranks) {
     const auto squared = [&](const KfacFactor& f) { return f.of_gradients || f.unit_wise ? scale * scale : 1; };
     if (!packed_early_)
       each_own(w, [&](const KfacFactor& f) { add_workers(f, static_cast<Scalar>(own_scale ? squared(f) : 1)); });
@@ -84,7 +85,7 @@ template <class Scalar> class KfacFactors {
       if (w.index == 0) add_ranks(ranks);
       w.barrier();
     }
-    each_own(w, [&](const KfacFactor& f) { keep(kfac, f, own_scale ? 1 : squared(f)); });
+    each_own(w, [&](const KfacFactor& f) { keep(kept, f, own_scale ? 1 : squared(f)); });
     w.barrier();
   }
 
@@ -157,9 +158,9 @@ template <class Scalar> class KfacFactors {
     for (long i = 0; i < f.count * f.n; ++i)
       for (long j = 0; j <= i % f.n; ++j) to[i * f.n + j] *= scale;
   }
-  void keep(const Kfac& kfac, const KfacFactor& f, double scale) {
-    const Scalar kept = static_cast<Scalar>(kfac.factor_decay);
-    const Scalar fresh = static_cast<Scalar>(scale * (1 - kfac.factor_decay) / std::max(1.0, samples_));
+  void keep(double share, const KfacFactor& f, double scale) {
+    const Scalar kept = static_cast<Scalar>(share);
+    const Scalar fresh = static_cast<Scalar>(scale * (1 - share) / std::max(1.0, samples_));
     const Scalar* sum = runs_[0].sums->data() + f.at;
     Scalar* to = values_.data() + f.at;
     for (long k = 0; k < f.count; ++k, to += f.n * f.n, sum += f.n * f.n)

@@ -2,6 +2,7 @@
 // What Kfac computes with one layer's factors: their inverses or eigenvectors, and the gradient divided by both.
 #pragma once
 #include <algorithm>
+#include <numeric>
 #include <span>
 #include <vector>
 
@@ -23,6 +24,17 @@ template <class Scalar> double mean_of_diagonal(long n, std::span<const Scalar> 
   double sum = 0;
   for (long i = 0; i < n; ++i) sum += static_cast<double>(matrix[static_cast<std::size_t>(i * (n + 1))]);
   return sum / static_cast<double>(n);
+}
+
+/// Of n pairs, in double: eight sums, which the processor adds to at a time.
+template <class Scalar> double sum_of_products(long n, const Scalar* x, const Scalar* y) {
+  double sums[8] = {};
+  const auto add = [&](long at, long k) { sums[k] += static_cast<double>(x[at + k]) * static_cast<double>(y[at + k]); };
+  long i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (long k = 0; k < 8; ++k) add(i, k);
+  for (long k = 0; k < n - i; ++k) add(i, k);
+  return std::accumulate(sums, sums + 8, 0.0);
 }
 
 /// Memory of one worker.
@@ -94,6 +106,25 @@ template <class Scalar> struct FactorInverse {
   const Scalar *matrix, *values;
 };
 
+/// The columns [begin, end) of to (a, g) = A^-1 gradient G^-1, by the inverses of both factors, for a gradient (a, g) in rows of
+/// row_pitch(g), the last of which may lie apart. Other columns are left alone, so that workers can share a layer.
+template <class Scalar> void divide_by_inverses(const FactorInverse<std::type_identity_t<Scalar>>& of_a,
+                                                const FactorInverse<std::type_identity_t<Scalar>>& of_g, const Scalar* gradient,
+                                                const Scalar* last_row, long begin, long end, KfacWork<Scalar>& work,
+                                                Scalar* to) {
+  const long a = of_a.n, g = of_g.n, pitch = row_pitch(g), width = end - begin;
+  Scalar* const half = work.product.data();  // (a, width)
+  const auto product = [&](long rows, long inner, const Scalar* x, long x_pitch, const Scalar* y, long y_pitch, Scalar* z,
+                           long z_pitch) {
+    constexpr auto no = ops::Transpose::no;
+    ops::gemm<Cpu>(no, no, rows, width, inner, Scalar(1), x, x_pitch, y, y_pitch, Scalar(0), z, z_pitch);
+  };
+  const long together = last_row == gradient + (a - 1) * pitch ? a : a - 1;
+  product(together, g, gradient, pitch, of_g.matrix + begin, g, half, width);
+  if (together < a) product(1, g, last_row, pitch, of_g.matrix + begin, g, half + together * width, width);
+  product(a, a, of_a.matrix, a, half, width, to + begin, g);
+}
+
 /// to (a, g) = A^-1 gradient G^-1, for a gradient (a, g) in rows of row_pitch(g), the last of which may lie apart. The damping is
 /// added to products of eigenvalues.
 template <class Scalar> void divide_by_factors(KfacInverse how, double damping,
@@ -102,24 +133,20 @@ template <class Scalar> void divide_by_factors(KfacInverse how, double damping,
                                                const Scalar* last_row, KfacWork<Scalar>& work, Scalar* to) {
   using ops::Transpose;
   const long a = of_a.n, g = of_g.n, pitch = row_pitch(g);
+  if (how == KfacInverse::cholesky) return divide_by_inverses(of_a, of_g, gradient, last_row, 0, g, work, to);
   Scalar* const half = work.product.data();
   const auto product = [](Transpose ta, Transpose tb, long m, long n, long inner, const Scalar* x, long x_pitch, const Scalar* y,
                           Scalar* z) {
     ops::gemm<Cpu>(ta, tb, m, n, inner, Scalar(1), x, x_pitch, y, tb == Transpose::yes ? inner : n, Scalar(0), z, n);
   };
   const long together = last_row == gradient + (a - 1) * pitch ? a : a - 1;
-  const Transpose vectors = how == KfacInverse::cholesky ? Transpose::no : Transpose::yes;  // rows of these are eigenvectors
-  product(Transpose::no, vectors, together, g, g, gradient, pitch, of_g.matrix, half);
-  if (together < a) product(Transpose::no, vectors, 1, g, g, last_row, pitch, of_g.matrix, half + together * g);
-  if (how == KfacInverse::cholesky) {
-    product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
-  } else {
-    product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
-    for (long i = 0; i < a; ++i)
-      for (long j = 0; j < g; ++j) to[i * g + j] /= of_a.values[i] * of_g.values[j] + static_cast<Scalar>(damping);
-    product(Transpose::no, Transpose::no, a, g, g, to, g, of_g.matrix, half);
-    product(Transpose::yes, Transpose::no, a, g, a, of_a.matrix, a, half, to);
-  }
+  product(Transpose::no, Transpose::yes, together, g, g, gradient, pitch, of_g.matrix, half);  // rows are eigenvectors
+  if (together < a) product(Transpose::no, Transpose::yes, 1, g, g, last_row, pitch, of_g.matrix, half + together * g);
+  product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
+  for (long i = 0; i < a; ++i)
+    for (long j = 0; j < g; ++j) to[i * g + j] /= of_a.values[i] * of_g.values[j] + static_cast<Scalar>(damping);
+  product(Transpose::no, Transpose::no, a, g, g, to, g, of_g.matrix, half);
+  product(Transpose::yes, Transpose::no, a, g, a, of_a.matrix, a, half, to);
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim

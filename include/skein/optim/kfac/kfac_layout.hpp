@@ -2,6 +2,7 @@
 // Where Kfac has what: the factors of all layers, on every rank; what divides by those of a rank's own layers; the preconditioned
 // gradients. What ranks send each other lies side by side, in the order of the ranks that make it.
 #pragma once
+#include <algorithm>
 #include <cstddef>
 #include <numeric>
 #include <span>
@@ -30,6 +31,12 @@ struct KfacFactor {
   long eigenvalues() const { return unit_wise ? 0 : n; }
 };
 
+/// What one worker does at a time of the division of a layer's gradient: its columns [begin, end).
+struct KfacPiece {
+  std::size_t layer = 0;
+  long begin = 0, end = 0;
+};
+
 /// The places of everything that a KfacState has.
 class KfacLayout {
  public:
@@ -39,6 +46,7 @@ class KfacLayout {
         if (block.a > 0 && (unit_wise || !block.unit_wise)) add(node, block);
     shares_ = plan::share_curvature(sizes_, ranks.grid);
     list_factors();
+    list_pieces(eigenvalues);
     for (int c = 0; c < ranks.grid.columns(); ++c) {
       column_values_.push_back(0);
       for (int row = 0; row < ranks.grid.workers; ++row)
@@ -58,6 +66,9 @@ class KfacLayout {
   bool holds(std::size_t layer) const { return shares_.column[layer] == ranks_.grid.column(ranks_.rank); }
   /// Where a layer's preconditioned gradient (a, g), dense, lies among those of all.
   long direction(std::size_t layer) const { return directions_[layer]; }
+
+  /// Of all layers. They do not depend on the number of workers, so that results do not either.
+  std::span<const KfacPiece> pieces() const { return pieces_; }
 
   const plan::RankInGrid& ranks() const { return ranks_; }
   const plan::CurvatureShares& shares() const { return shares_; }
@@ -106,6 +117,14 @@ class KfacLayout {
       factors_.push_back(f);
     }
   }
+  /// Divisions by inverses are by columns, at least 32 and at most an eighth of a layer. Those by eigenvectors, whose last
+  /// products mix the columns, and by blocks are whole.
+  void list_pieces(bool eigenvalues) {
+    for (std::size_t k = 0; k < places_.size(); ++k) {
+      const long g = places_[k].g, width = eigenvalues || places_[k].unit_wise ? g : std::max(32L, (g / 8 + 15) / 16 * 16);
+      for (long begin = 0; begin < g; begin += width) pieces_.push_back({k, begin, std::min(g, begin + width)});
+    }
+  }
   /// Those that `rank` makes, from `at` on.
   void place_inverses(int rank, bool eigenvalues, std::size_t& at) {
     const std::size_t begin = at;
@@ -133,6 +152,7 @@ class KfacLayout {
   std::vector<std::string> names_;
   std::vector<plan::FactorSizes> sizes_;
   std::vector<KfacFactor> factors_;
+  std::vector<KfacPiece> pieces_;
   std::vector<long> directions_;
   std::vector<std::size_t> inverse_counts_, direction_counts_, column_values_;
   long size_ = 0, eigenvalues_ = 0, direction_size_ = 0;

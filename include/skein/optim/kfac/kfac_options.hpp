@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a user says of K-FAC. kfac.hpp has the state that goes with it.
 #pragma once
+#include <cmath>
 #include <cstdint>
 
 #include "../transform/transform.hpp"
@@ -13,7 +14,8 @@ template <class Scalar> class KfacState;
 
 /// The gradient of each layer that has Kronecker factors (Linear, convolutions of one group, Rnn, Lstm and Gru) becomes
 /// A^-1 g G^-1. A: the running mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs' gradients; both
-/// begin as the identity. Layers without factors, and those with a frozen parameter, keep their gradient.
+/// begin as the identity, unless factor_bias_correction. Layers without factors, and those with a frozen parameter, keep their
+/// gradient.
 struct Kfac {
   double damping = 0.003;
   int factor_every = 1, inverse_every = 10;  ///< steps from one update of the factors, of their inverses, to the next
@@ -27,6 +29,10 @@ struct Kfac {
   /// a channel, the running mean of the second moments of each sample's own gradient, with the damping on its diagonal. Osawa et
   /// al., "Scalable and practical natural gradient for large-scale deep learning", arXiv:2002.06015. kfac-pytorch has none.
   bool unit_wise = false;
+  /// The factors are the running means divided by 1 - factor_decay^updates, as Adam's moments are: the first update's factor is
+  /// that batch's, and the identity is none of it. false: the identity's share falls by factor_decay in each update, which is
+  /// kfac-pytorch's, and is as much damping as long as it lasts.
+  bool factor_bias_correction = false;
   /// Ranks that exchange gradients add up what they have collected during backward, bucket by bucket; false: in one message after
   /// it.
   bool overlap = true;
@@ -46,9 +52,17 @@ struct Kfac {
     to.of("Kfac").add(".damping", damping).add(".factor_every", factor_every).add(".inverse_every", inverse_every);
     to.add(".factor_decay", factor_decay).add(".kl_clip", kl_clip).add(".inverse", static_cast<int>(inverse));
     to.add(".pi_correction", pi_correction).add(".unit_wise", unit_wise).add(".overlap", overlap);
+    to.add(".factor_bias_correction", factor_bias_correction);
   }
   /// Whether the step of this number, from 1, updates the factors, and their inverses.
   bool updates_factors(std::int64_t step) const { return (step - 1) % factor_every == 0; }
+  /// The share of a factor that the update in the step of this number, from 1, keeps. How many there have been is known from the
+  /// number, so that a checkpoint has no count.
+  double kept_share(std::int64_t step) const {
+    if (!factor_bias_correction) return factor_decay;
+    const double before = std::pow(factor_decay, static_cast<double>((step - 1) / factor_every));
+    return factor_decay * (1 - before) / (1 - factor_decay * before);
+  }
   bool updates_inverses(std::int64_t step) const { return (step - 1) % inverse_every == 0; }
 };
 

@@ -65,22 +65,25 @@ template <class Scalar> class KfacState {
       : layout_(std::make_unique<KfacLayout>(layers, ranks, kfac.inverse == KfacInverse::eigen, kfac.unit_wise)),
         eigenvalues_(kfac.inverse == KfacInverse::eigen), factors_(*layout_),
         inverses_(size(layout_->inverse_values()), Scalar(0)), directions_(size(layout_->direction_values()), Scalar(0)),
-        products_(layout_->layers(), 0) {}
+        products_(layout_->pieces().size(), 0) {}
 
   /// The executor's workers collect for this; after each new executor.
   template <class Executor> void attach(Executor& executor) {
     factors_.attach(executor);
     const int n = executor.workers().size();
-    std::vector<double> of_factors, of_layers;
+    std::vector<double> of_factors, of_pieces;
     std::size_t largest = 0;
     for (const plan::FactorSizes& s : layout_->sizes()) {
       for (const bool of_gradients : {false, true}) of_factors.push_back(s.factor(of_gradients).cost());
-      of_layers.push_back(s.division_cost());
       largest = std::max(largest, size(s.a * s.g));
     }
-    layer_owner_ = plan::share_by_cost(of_layers, n);
+    for (const KfacPiece& p : layout_->pieces()) {
+      const plan::FactorSizes& s = layout_->sizes()[p.layer];
+      of_pieces.push_back(s.division_cost() * static_cast<double>(p.end - p.begin) / static_cast<double>(s.g));
+    }
+    piece_owner_ = plan::share_by_cost(of_pieces, n);
     inverse_owner_ = share(of_factors, n, [&](std::size_t i) { return layout_->factor(i).rank == layout_->ranks().rank; });
-    direction_owner_ = share(of_layers, n, [&](std::size_t k) { return layout_->holds(k); });
+    direction_owner_ = share(of_pieces, n, [&](std::size_t i) { return layout_->holds(layout_->pieces()[i].layer); });
     work_.assign(size(n), {});
     for (Work& w : work_) w.product.assign(largest, Scalar(0));
   }
@@ -95,18 +98,12 @@ template <class Scalar> class KfacState {
   /// counts, whole) and gather_receivers(...), in this rank's column and row of the grid.
   template <class Ranks = NoOtherRanks>
   void precondition(const Kfac& kfac, const Call& call, const Worker& w, const Ranks& ranks = {}) {
-    if (kfac.updates_factors(call.step)) factors_.update(kfac, call.scale, call.own_scale, w, ranks);
+    if (kfac.updates_factors(call.step)) factors_.update(kfac.kept_share(call.step), call.scale, call.own_scale, w, ranks);
     if (kfac.updates_inverses(call.step)) update_inverses(kfac, w, ranks);
-    each_layer(direction_owner_, w, call, [&](std::size_t k) { direction(kfac, k, call.gradient, work(w)); });
+    each_piece(direction_owner_, w, call, [&](std::size_t i) { direction(kfac, piece(i), call.gradient, work(w)); });
     share_directions(w, ranks);
-    each_layer(layer_owner_, w, call, [&](std::size_t k) { products_[k] = product(k, call.gradient); });
-    w.barrier();
-    double sum = 0;  // by layers, so that it does not depend on the number of workers, in which ranks may differ
-    for (std::size_t k = 0; k < products_.size(); ++k)
-      if (!frozen(layout_->place(k), call.ranges)) sum += products_[k];
-    sum = std::abs(sum) * call.lr * call.lr;
-    const double scale = kfac.kl_clip > 0 && sum > 0 ? std::min(1.0, std::sqrt(kfac.kl_clip / sum)) : 1;
-    each_layer(layer_owner_, w, call, [&](std::size_t k) { write(k, static_cast<Scalar>(scale), call.gradient); });
+    const double scale = kfac.kl_clip > 0 ? clip(kfac, call, w) : 1;
+    each_piece(piece_owner_, w, call, [&](std::size_t i) { write(piece(i), static_cast<Scalar>(scale), call.gradient); });
     w.barrier();
   }
 
@@ -182,11 +179,12 @@ template <class Scalar> class KfacState {
     for (std::size_t i = 0; i < owner.size(); ++i)
       if (owner[i] == w.index) visit(layout_->factor(i));
   }
+  const KfacPiece& piece(std::size_t i) const { return layout_->pieces()[i]; }
   /// Of layers without a frozen parameter.
   template <class Visit>
-  void each_layer(const std::vector<int>& owner, const Worker& w, const Call& call, const Visit& visit) const {
-    for (std::size_t k = 0; k < owner.size(); ++k)
-      if (owner[k] == w.index && !frozen(layout_->place(k), call.ranges)) visit(k);
+  void each_piece(const std::vector<int>& owner, const Worker& w, const Call& call, const Visit& visit) const {
+    for (std::size_t i = 0; i < owner.size(); ++i)
+      if (owner[i] == w.index && !frozen(layout_->place(piece(i).layer), call.ranges)) visit(i);
   }
   /// visit(factor, where its inverse is) for those of this rank, or of all while they are gathered.
   template <class Visit> void each_kept(const Visit& visit) const {
@@ -217,7 +215,7 @@ template <class Scalar> class KfacState {
   /// Each row of ranks has the preconditioned gradients of all layers.
   template <class Ranks> void share_directions(const Worker& w, const Ranks& ranks) {
     const plan::RankInGrid& here = layout_->ranks();
-    if (here.grid.columns() == 1) return;  // layer_owner_ is direction_owner_
+    if (here.grid.columns() == 1) return;  // piece_owner_ is direction_owner_
     w.barrier();
     if (w.index == 0)
       gather_own(layout_->own_directions(), layout_->direction_counts(), here.grid.column(here.rank), directions_,
@@ -248,31 +246,42 @@ template <class Scalar> class KfacState {
                         "probably diverged. Take a larger .damping or a smaller rate, or look for NaN in the data");
   }
   /// The layer's direction is A^-1 gradient G^-1.
-  void direction(const Kfac& kfac, std::size_t k, const Scalar* gradient, Work& work) {
-    const nn::KroneckerPlace& p = layout_->place(k);
-    const FactorInverse<Scalar> of_a = inverse(layout_->factor(2 * k));
-    Scalar* const to = directions_.data() + layout_->direction(k);
+  void direction(const Kfac& kfac, const KfacPiece& piece, const Scalar* gradient, Work& work) {
+    const nn::KroneckerPlace& p = layout_->place(piece.layer);
+    const FactorInverse<Scalar> of_a = inverse(layout_->factor(2 * piece.layer));
+    Scalar* const to = directions_.data() + layout_->direction(piece.layer);
     if (p.unit_wise) return divide_by_blocks(p.a, p.g, of_a.matrix, gradient + p.parameter, to);
-    divide_by_factors(kfac.inverse, kfac.pi_correction ? 0 : kfac.damping, of_a, inverse(layout_->factor(2 * k + 1)),
-                      gradient + p.parameter, gradient + p.last_row, work, to);
+    const FactorInverse<Scalar> of_g = inverse(layout_->factor(2 * piece.layer + 1));
+    const Scalar *const first = gradient + p.parameter, *const last = gradient + p.last_row;
+    if (kfac.inverse == KfacInverse::cholesky)
+      return divide_by_inverses(of_a, of_g, first, last, piece.begin, piece.end, work, to);
+    divide_by_factors(kfac.inverse, kfac.pi_correction ? 0 : kfac.damping, of_a, of_g, first, last, work, to);
   }
-  /// The sum of the products of the layer's gradient and its direction.
-  double product(std::size_t k, const Scalar* gradient) const {
-    const nn::KroneckerPlace& p = layout_->place(k);
-    const Scalar* direction = directions_.data() + layout_->direction(k);
+  /// What the direction is multiplied by, so that it is as long as kl_clip allows.
+  double clip(const Kfac& kfac, const Call& call, const Worker& w) {
+    each_piece(piece_owner_, w, call, [&](std::size_t i) { products_[i] = product(piece(i), call.gradient); });
+    w.barrier();
+    double sum = 0;  // by pieces, so that it does not depend on the number of workers, in which ranks may differ
+    for (std::size_t i = 0; i < products_.size(); ++i)
+      if (!frozen(layout_->place(piece(i).layer), call.ranges)) sum += products_[i];
+    sum = std::abs(sum) * call.lr * call.lr;
+    return sum > 0 ? std::min(1.0, std::sqrt(kfac.kl_clip / sum)) : 1;
+  }
+  /// The sum of the products of the gradient and its direction.
+  double product(const KfacPiece& piece, const Scalar* gradient) const {
+    const nn::KroneckerPlace& p = layout_->place(piece.layer);
+    const Scalar* from = directions_.data() + layout_->direction(piece.layer) + piece.begin;
     double sum = 0;
-    for (long i = 0; i < p.a; ++i) {
-      const Scalar* const row = gradient + p.row(i);
-      for (long j = 0; j < p.g; ++j) sum += static_cast<double>(row[j]) * static_cast<double>(*direction++);
-    }
+    for (long i = 0; i < p.a; ++i, from += p.g)
+      sum += sum_of_products(piece.end - piece.begin, gradient + p.row(i) + piece.begin, from);
     return sum;
   }
-  void write(std::size_t k, Scalar scale, Scalar* gradient) const {
-    const nn::KroneckerPlace& p = layout_->place(k);
-    const Scalar* const from = directions_.data() + layout_->direction(k);
-    for (long i = 0; i < p.a; ++i) {
+  void write(const KfacPiece& piece, Scalar scale, Scalar* gradient) const {
+    const nn::KroneckerPlace& p = layout_->place(piece.layer);
+    const Scalar* from = directions_.data() + layout_->direction(piece.layer);
+    for (long i = 0; i < p.a; ++i, from += p.g) {
       Scalar* const row = gradient + p.row(i);
-      for (long j = 0; j < p.g; ++j) row[j] = scale * from[i * p.g + j];
+      for (long j = piece.begin; j < piece.end; ++j) row[j] = scale * from[j];
     }
   }
 
@@ -281,9 +290,9 @@ template <class Scalar> class KfacState {
   KfacFactors<Scalar> factors_;
   std::vector<Scalar> inverses_, gathered_;
   std::vector<Work> work_;
-  std::vector<int> inverse_owner_, layer_owner_, direction_owner_;  ///< workers of this rank
+  std::vector<int> inverse_owner_, piece_owner_, direction_owner_;  ///< workers of this rank
   std::vector<Scalar> directions_;
-  std::vector<double> products_;  ///< of a layer's direction with its gradient
+  std::vector<double> products_;  ///< of a piece of the direction with its gradient
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim
