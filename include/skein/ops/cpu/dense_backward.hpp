@@ -2,7 +2,10 @@
 // Backward passes of a direct convolution with nothing pooled behind it and channels that fill whole vectors: every output has a
 // gradient, so that dense loops win over those of direct_backward.hpp.
 #pragma once
+#include <type_traits>
+
 #include "direct_filters.hpp"
+#include "strided_data.hpp"
 
 #if SKEIN_WITH_XSIMD
 
@@ -103,7 +106,7 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
 template <class Scalar, DirectPlan P> struct DenseData {
   static constexpr DirectPlan plan = P.transposed();
   static constexpr int lanes = best_lanes<Scalar>(P.conv().channels);
-  static constexpr bool possible = P.turns() && P.conv().channels % lanes == 0 && P.conv().channels > 4;
+  static constexpr bool possible() { return P.turns() && P.conv().channels % lanes == 0 && P.conv().channels > 4; }
   using Forward = DirectFilters<Scalar, plan>;
 
   /// (kernel, kernel, filters, channels).

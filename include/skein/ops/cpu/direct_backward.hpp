@@ -12,7 +12,6 @@
 
 #include "byte_words.hpp"
 #include "dense_backward.hpp"
-#include "strided_data.hpp"
 
 #if SKEIN_WITH_XSIMD
 
@@ -28,13 +27,11 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   using V = Vector<Scalar, lanes>;
 
   using Dense = DenseWeights<Scalar, P>;
-  using Turned = DenseData<Scalar, P>;
-  using Strided = StridedData<Scalar, P>;
+  using Turned = std::conditional_t<(P.conv().stride > 1), StridedData<Scalar, P>, DenseData<Scalar, P>>;
 
   /// (filters, kernel, row_values_pitch): what both gradients use; the gaps are zero. Or turned, where dx is a convolution.
   static void flip(const Scalar* weight, Scalar* to) {
-    if constexpr (Turned::possible) return Turned::turn(weight, to);
-    if constexpr (Strided::possible()) return Strided::turn(weight, to);
+    if constexpr (Turned::possible()) return Turned::turn(weight, to);
     for (int f = 0; f < filters; ++f)
       for (int ky = 0; ky < kernel; ++ky)
         for (int k = 0; k < pitch; ++k)
@@ -55,7 +52,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
     Scalar bias[repeats * filters] = {};
     [[maybe_unused]] Scalar* zeros = c.workspace + P.zeros_at();
-    if constexpr (Turned::possible) std::memset(zeros, 0, (round16(P.conv().channels) + 16) * sizeof(Scalar));
+    if constexpr (Turned::possible()) std::memset(zeros, 0, (round16(P.conv().channels) + 16) * sizeof(Scalar));
     for (long n = 0; n < c.batch; n += group) {
       const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
       const Scalar* g = P.g.relu || made ? masked : c.dy + n * P.g.out_count();
@@ -75,12 +72,10 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
         });
       }
       if (!c.dx) continue;
-      if constexpr (Turned::possible) {
+      if constexpr (Turned::possible()) {
         for (int i = 0; i < count; ++i)
           Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at(),
                         c.adds_dx);
-      } else if constexpr (Strided::possible()) {
-        for (int i = 0; i < count; ++i) Strided::image(g + i * g_pitch, flipped, c.dx + (n + i) * P.conv().in_count(), c.adds_dx);
       } else {
         for (int i = 0; i < count; ++i)
           data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count(),

@@ -30,8 +30,8 @@ template <class Scalar, DirectPlan P> struct StridedData {
         for (int c = 0; c < channels; ++c)
           to[(1L * t * filters + f) * row_pitch(channels) + c] = weight[(1L * t * channels + c) * P.conv().weight_pitch() + f];
   }
-  /// g: (out_height, out_width, filters). adds: to dx, else it is written.
-  static void image(const Scalar* g, const Scalar* transposed, Scalar* dx, bool adds) {
+  /// g: (out_height, out_width, filters). adds: to dx, else it is written. (Zeros and workspace are DenseData's.)
+  static void image(const Scalar* g, const Scalar* transposed, const Scalar*, Scalar* dx, Scalar*, bool adds) {
     for (int y = 0; y < P.conv().height; ++y) [&]<int... Phase>(std::integer_sequence<int, Phase...>) {
         (row<Phase>(g, y, transposed, dx + 1L * y * P.conv().width * channels, adds), ...);
       }
