@@ -4,11 +4,9 @@
 // of 3 x 3 and a stride of 2 the four phases have 1, 2, 2 and 4 places.
 #pragma once
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "direct_plan.hpp"
-#include "vector.hpp"
+#include "direct_filters.hpp"
 
 #if SKEIN_WITH_XSIMD
 
@@ -115,23 +113,8 @@ template <class Scalar, DirectPlan P> struct StridedData {
     if constexpr (all.meets(Kx)) {
       constexpr int shift = all.shift(Kx), begin = First ? std::clamp(-shift, 0, N) : 0;
       constexpr int end = Last ? std::clamp(out_width - shift - (all.count() - N), begin, N) : N;
-      if constexpr (begin < end) {
-        const Scalar* x = from + (shift + begin) * filters;
-        for (int k = 0; k < filters; ++k, w += row_pitch(channels)) {
-          V taps[chunk];
-#pragma GCC unroll 16
-          for (int c = 0; c < chunk; ++c) {
-            taps[c] = load_from<V>(w + c * lanes);
-            keep(taps[c]);
-          }
-#pragma GCC unroll 16
-          for (int p = begin; p < end; ++p) {
-            const V value(x[(p - begin) * filters + k]);
-#pragma GCC unroll 16
-            for (int c = 0; c < chunk; ++c) sum[p][c] = xsimd::fma(value, taps[c], sum[p][c]);
-          }
-        }
-      }
+      if constexpr (begin < end)
+        add_taps<begin, end, filters, row_pitch(channels)>(sum, from + (shift + begin) * filters, w, filters);
     }
   }
 };
