@@ -62,7 +62,7 @@ TEST_CASE("What ranks send: all inverses to all, all gradients to all, or some o
     const auto shares = plan::share_curvature(layers, {4, workers});
     long of_inverses = 0, of_gradients = 0;
     for (int rank = 0; rank < 4; ++rank) {
-      of_inverses += plan::inverse_values(shares, layers, rank, false);
+      of_inverses += plan::inverse_values(shares, layers, rank, {});
       of_gradients += plan::direction_values(shares, layers, rank);
     }
     CHECK(of_inverses == (workers > 1 ? inverses : 0));

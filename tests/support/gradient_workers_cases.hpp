@@ -2,6 +2,7 @@
 // What GradientWorkers must do on any communicator of the host.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -62,8 +63,13 @@ inline const auto& images() {
   }();
   return data;
 }
-inline optim::Kfac kfac(optim::KfacInverse how, int every = 2) {
-  return {.factor_every = every, .inverse_every = every, .inverse = how, .unit_wise = true};
+inline optim::Kfac kfac(optim::KfacInverse how, int every = 2, int rank = 0) {
+  return {.factor_every = every, .inverse_every = every, .inverse = how, .inverse_rank = rank, .unit_wise = true};
+}
+/// Each form of the inverses.
+inline std::array<optim::Kfac, 3> each_form(int every = 2) {
+  using enum optim::KfacInverse;
+  return {kfac(eigen, every), kfac(cholesky, every), kfac(cholesky, every, 2)};
 }
 template <class Trainer> void fit(Trainer& trainer, int epochs, int threads) {
   trainer.fit(images(), {.epochs = epochs, .batch = 10, .seed = sk::Seed{5}, .progress = false, .threads = threads});
@@ -88,10 +94,10 @@ inline void require_close(const Values& a, const Values& b, double margin) {
 /// The weights of one rank, whoever keeps the inverses.
 template <class Share, class Net = Convolutional, class Comm, class... Options>
 void agrees_with_one_rank(Comm& world, Options... options) {
-  for (const auto how : {optim::KfacInverse::eigen, optim::KfacInverse::cholesky}) {
-    const Values one = trained<Net>(kfac(how), sp::SingleProcess{}, 3, 1);
+  for (const optim::Kfac& how : each_form()) {
+    const Values one = trained<Net>(how, sp::SingleProcess{}, 3, 1);
     const Values here =
-        trained<Net>(kfac(how), sp::DataParallel{world, sp::GradientWorkers<Share>{}, options...}, 3, 1 + world.rank() % 2);
+        trained<Net>(how, sp::DataParallel{world, sp::GradientWorkers<Share>{}, options...}, 3, 1 + world.rank() % 2);
     require_close(here, one, 1e-9);
     for (const double v : {here.front(), here.back()}) {  // all ranks have the same bits
       const std::vector<double> all = world.all_gather(v);
@@ -105,7 +111,7 @@ void agrees_with_one_rank(Comm& world, Options... options) {
 template <class Share, class Net = Convolutional, class Comm> void sends_what_is_planned(Comm& world) {
   const sk::plan::WorkerGrid grid = Share::grid(world.size());
   for (const int every : {1, 10, 100}) {
-    const optim::Kfac how = kfac(optim::KfacInverse::cholesky, every);
+    const optim::Kfac how = kfac(optim::KfacInverse::cholesky, every, every == 10 ? 2 : 0);
     support::CountedSplits<Comm> counted(world);
     long steps = 0, inverses = 0, directions = 0;
     for (int rank = 0; rank < world.size(); ++rank) {

@@ -30,10 +30,44 @@ struct FactorSizes {
   }
   constexpr long values() const { return factor(false).values() + factor(true).values(); }
   constexpr long triangles() const { return factor(false).triangles() + factor(true).triangles(); }
-  /// What inverting them costs, and what dividing a gradient by them.
-  constexpr double inversion_cost() const { return factor(false).cost() + factor(true).cost(); }
+  /// What dividing a gradient by their inverses costs.
   constexpr double division_cost() const {
     return static_cast<double>(a) * static_cast<double>(g) * static_cast<double>(unit_wise ? a : a + g);
+  }
+};
+
+/// What second-order methods keep of the inverses of such factors.
+struct InverseForm {
+  bool eigenvalues = false;  ///< n values more of each factor of n rows
+  int rank = 0;              ///< so many eigenvectors of factors of more than four times as many rows; 0: whole inverses
+
+  /// Eigenvectors that stand for the inverse of this factor; 0: it is whole.
+  constexpr long eigenvectors(const FactorSizes& of, bool of_gradients) const {
+    return rank > 0 && !of.unit_wise && of.factor(of_gradients).rows > 4L * rank ? rank : 0;
+  }
+  constexpr bool whole(const FactorSizes& of) const { return eigenvectors(of, false) + eigenvectors(of, true) == 0; }
+  /// Values of the inverse, and all that are kept.
+  constexpr long matrix_values(const FactorSizes& of, bool of_gradients) const {
+    const long n = of.factor(of_gradients).rows, r = eigenvectors(of, of_gradients);
+    return r > 0 ? r * n + 1 : of.factor(of_gradients).values();
+  }
+  constexpr long values(const FactorSizes& of, bool of_gradients) const {
+    return matrix_values(of, of_gradients) + (eigenvalues && !of.unit_wise ? of.factor(of_gradients).rows : 0);
+  }
+  /// What inverting costs, in the unit of FactorSizes: three products of the eigenvectors and the factor.
+  constexpr double cost(const FactorSizes& of, bool of_gradients) const {
+    const double n = static_cast<double>(of.factor(of_gradients).rows);
+    const long r = eigenvectors(of, of_gradients);
+    return r > 0 ? 3 * n * n * static_cast<double>(r) : of.factor(of_gradients).cost();
+  }
+  /// What dividing a gradient costs.
+  constexpr double division_cost(const FactorSizes& of) const {
+    if (whole(of)) return of.division_cost();
+    const auto multiplies = [&](bool of_gradients) {
+      const long r = eigenvectors(of, of_gradients);
+      return static_cast<double>(r > 0 ? 2 * r : of.factor(of_gradients).rows);
+    };
+    return static_cast<double>(of.a) * static_cast<double>(of.g) * (multiplies(false) + multiplies(true));
   }
 };
 

@@ -43,12 +43,13 @@ struct CurvatureShares {
   std::vector<int> inverse_rank;  ///< the rank that inverts this factor: of each layer A before G
 };
 
-/// Layers go to columns by what inverting both factors costs, n^3 each, and factors to the ranks of the column.
-constexpr CurvatureShares share_curvature(std::span<const FactorSizes> layers, WorkerGrid grid) {
+/// Layers go to columns by what inverting both factors costs, n^3 each where inverses are whole, and factors to the ranks of the
+/// column.
+constexpr CurvatureShares share_curvature(std::span<const FactorSizes> layers, WorkerGrid grid, InverseForm form = {}) {
   std::vector<double> of_factors, of_layers;
   for (const FactorSizes& l : layers) {
-    for (const bool of_gradients : {false, true}) of_factors.push_back(l.factor(of_gradients).cost());
-    of_layers.push_back(l.inversion_cost());
+    for (const bool of_gradients : {false, true}) of_factors.push_back(form.cost(l, of_gradients));
+    of_layers.push_back(form.cost(l, false) + form.cost(l, true));
   }
   CurvatureShares shares{grid, share_by_cost({of_layers.data(), of_layers.size()}, grid.columns()),
                          std::vector<int>(of_factors.size())};
@@ -63,15 +64,11 @@ constexpr CurvatureShares share_curvature(std::span<const FactorSizes> layers, W
   return shares;
 }
 
-/// Values that this rank gives to the other ranks of its column where inverses are updated: those that it has made; with
-/// eigenvalues n more for each Kronecker factor.
-constexpr long inverse_values(const CurvatureShares& shares, std::span<const FactorSizes> layers, int rank, bool eigenvalues) {
+/// Values that this rank gives to the other ranks of its column where inverses are updated: those that it has made.
+constexpr long inverse_values(const CurvatureShares& shares, std::span<const FactorSizes> layers, int rank, InverseForm form) {
   long values = 0;
-  for (std::size_t i = 0; i < shares.inverse_rank.size(); ++i) {
-    if (shares.inverse_rank[i] != rank || shares.grid.workers == 1) continue;
-    const SymmetricMatrices f = layers[i / 2].factor(i % 2 == 1);
-    values += f.values() + (eigenvalues && !layers[i / 2].unit_wise ? f.rows : 0);
-  }
+  for (std::size_t i = 0; i < shares.inverse_rank.size(); ++i)
+    if (shares.inverse_rank[i] == rank && shares.grid.workers > 1) values += form.values(layers[i / 2], i % 2 == 1);
   return values;
 }
 /// Values that this rank gives to the other ranks of its row in each step: the preconditioned gradients of its column.

@@ -259,7 +259,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
         throw FileError(source.path(), -1, "has no section 'curvature' (Kfac)");
       from_bytes(byte_span(bytes), saved, source.path(), -1);
       if (!saved.same_sizes(own))
-        throw FileError(source.path(), -1, "its factors of layers (Kfac) have other sizes: it is damaged");
+        throw FileError(source.path(), -1,
+                        "its factors of layers (Kfac) have other sizes: it is of another .inverse or .inverse_rank, or damaged");
       return saved;
     } else {
       return 0;

@@ -72,6 +72,67 @@ TEMPLATE_TEST_CASE("Kfac divides a gradient by both factors as one dense system 
   check(divided(KfacInverse::cholesky, 0.2, 0.3, 0), {.of_a = 0.2, .of_g = 0.3});
 }
 
+TEMPLATE_TEST_CASE("Eigenvectors stand for a factor all but few of whose eigenvalues are the same", "[optim]", float, double) {
+  using Scalar = TestType;
+  constexpr long rank = 3, wide = 40;
+  const double damping = 0.3, margin = std::is_same_v<Scalar, double> ? 1e-7 : 2e-3;
+  // 0.5 I and three much longer directions: the mean of the other eigenvalues is each of them.
+  const auto made = [&](long n) {
+    std::vector<Scalar> m(static_cast<std::size_t>(n * n));
+    for (long i = 0; i < n; ++i)
+      for (long j = 0; j < n; ++j) {
+        double sum = i == j ? 0.5 : 0;
+        for (long k = 1; k <= rank; ++k)
+          sum += 1e3 * std::sin(0.9 * static_cast<double>(k * i)) * std::sin(0.9 * static_cast<double>(k * j));
+        m[static_cast<std::size_t>(i * n + j)] = static_cast<Scalar>(sum);
+      }
+    return m;
+  };
+  const auto check = [&](long columns, bool of_g) {  // (wide, columns)
+    const std::vector<Scalar> fa = made(wide), fg = made(columns);
+    std::vector<Scalar> va(rank * wide + 1), vg(static_cast<std::size_t>(of_g ? rank * columns + 1 : columns * columns)), none(1);
+    optim::KfacWork<Scalar> work;
+    REQUIRE(optim::invert_by_eigenvectors(rank, wide, damping, fa.data(), va.data(), work));
+    if (of_g) REQUIRE(optim::invert_by_eigenvectors(rank, columns, damping, fg.data(), vg.data(), work));
+    else REQUIRE(optim::invert_factor(KfacInverse::cholesky, columns, damping, fg.data(), vg.data(), none.data(), work));
+    std::vector<Scalar> gradient(static_cast<std::size_t>(wide * skein::row_pitch(columns)));
+    std::vector<double> dense;
+    for (long i = 0; i < wide; ++i)
+      for (long j = 0; j < columns; ++j) {
+        dense.push_back(std::cos(0.37 * static_cast<double>(i * columns + j)));
+        gradient[static_cast<std::size_t>(i * skein::row_pitch(columns) + j)] = static_cast<Scalar>(dense.back());
+      }
+    const auto size = static_cast<std::size_t>(wide * columns);
+    std::vector<Scalar> to(size, Scalar(7));
+    work.product.resize(size);
+    optim::divide_by_inverses<Scalar>({wide, va.data(), nullptr, rank}, {columns, vg.data(), nullptr, of_g ? rank : 0},
+                                      gradient.data(), gradient.data() + (wide - 1) * skein::row_pitch(columns), 0, columns, work,
+                                      to.data());
+    const std::vector<double> expected =
+        test::divide_naively({.of_a = damping, .of_g = damping}, {fa.begin(), fa.end()}, {fg.begin(), fg.end()}, dense);
+    for (std::size_t i = 0; i < size; ++i) REQUIRE(static_cast<double>(to[i]) == Approx(expected[i]).margin(margin));
+  };
+  check(2, false);
+  check(17, true);
+}
+
+TEST_CASE("Eigenvectors of a factor that is all zeros, or has fewer directions than they are, or is not finite", "[optim]") {
+  optim::KfacWork<float> work;
+  std::vector<float> zeros(400), one = zeros, inverse(2 * 20 + 1);
+  one[0] = 4;
+  for (const bool is_one : {false, true}) {
+    REQUIRE(optim::invert_by_eigenvectors(2, 20, 0.5, is_one ? one.data() : zeros.data(), inverse.data(), work));
+    std::vector<float> x(20, 1.0f), scratch;
+    optim::multiply_rows(2, 20, inverse.data(), 1, x.data(), scratch);
+    CHECK(x[0] == Approx(is_one ? 1 / 4.5 : 2).epsilon(1e-5));
+    for (std::size_t i = 1; i < 20; ++i) CHECK(x[i] == Approx(2).epsilon(1e-5));
+  }
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    one[3] = bad;
+    CHECK_FALSE(optim::invert_by_eigenvectors(2, 20, 0.5, one.data(), inverse.data(), work));
+  }
+}
+
 TEST_CASE("Blocks of 2 x 2 and 1 x 1 are inverted with the damping on their diagonals, and those without an inverse are told",
           "[optim]") {
   const auto check = [](auto scalar, double epsilon) {

@@ -535,10 +535,27 @@ TEST_CASE("A training with Kfac that is resumed has the same bits", "[optim]") {
   };
   check(momentum);
   check(optim::chain(optim::Kfac{.damping = 0.1, .inverse_every = 2, .factor_bias_correction = true}, optim::Sgd{.lr = 0.1f}));
+  check(optim::chain(optim::Kfac{.damping = 0.1, .inverse_every = 3, .inverse = optim::KfacInverse::cholesky, .inverse_rank = 3},
+                     optim::Sgd{.lr = 0.1f}));
+}
+
+TEST_CASE("A file of a training with other inverses is refused", "[optim]") {
+  const support::TemporaryFolder folder;
+  const auto with_rank = [](int rank) {
+    return optim::chain(optim::Kfac{.inverse = optim::KfacInverse::cholesky, .inverse_rank = rank}, optim::Sgd{});
+  };
+  Images<Pooled> model{sk::Seed{3}};
+  sk::Trainer whole{model, nn::CrossEntropy{}, with_rank(0)}, three{model, nn::CrossEntropy{}, with_rank(3)};
+  fit(whole, 1);
+  whole.save(folder / "training");
+  CHECK_THROWS_WITH(three.load(folder / "training"), Catch::Contains("another .inverse or .inverse_rank"));
 }
 
 TEST_CASE("Kfac refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((optim::Kfac{.damping = 0}.check()),
                     Catch::Contains("Kfac{.damping = 0.000000}: the damping must be positive"));
   CHECK_THROWS_WITH((optim::Kfac{.inverse_every = 0}.check()), Catch::Contains("an interval is at least one step"));
+  CHECK_THROWS_WITH((optim::Kfac{.inverse_rank = 8}.check()), Catch::Contains("goes with .inverse = KfacInverse::cholesky"));
+  CHECK_THROWS_WITH((optim::Kfac{.inverse = optim::KfacInverse::cholesky, .inverse_rank = -1}.check()),
+                    Catch::Contains("0 is whole inverses"));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to LAPACK (OpenBLAS, oneMKL or the reference): symmetric eigenvalues and the inverse by Cholesky, on the calling
-// thread. It is there where a program links skein::lapack (SKEIN_WITH_LAPACK); its Fortran names are declared here, so that no
-// header of it is needed.
+// The door to LAPACK (OpenBLAS, oneMKL or the reference): symmetric eigenvalues, the inverse by Cholesky, orthonormal rows, on
+// the calling thread. It is there where a program links skein::lapack (SKEIN_WITH_LAPACK); its Fortran names are declared here,
+// so that no header of it is needed.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -33,6 +33,10 @@ void spotrf_(const char*, const int*, float*, const int*, int*);
 void dpotrf_(const char*, const int*, double*, const int*, int*);
 void spotri_(const char*, const int*, float*, const int*, int*);
 void dpotri_(const char*, const int*, double*, const int*, int*);
+void sgeqrf_(const int*, const int*, float*, const int*, float*, float*, const int*, int*);
+void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
+void sorgqr_(const int*, const int*, const int*, float*, const int*, const float*, float*, const int*, int*);
+void dorgqr_(const int*, const int*, const int*, double*, const int*, const double*, double*, const int*, int*);
 }
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
@@ -48,6 +52,15 @@ inline void potrf(const int* n, float* a, int* info) { spotrf_("U", n, a, n, inf
 inline void potrf(const int* n, double* a, int* info) { dpotrf_("U", n, a, n, info); }
 inline void potri(const int* n, float* a, int* info) { spotri_("U", n, a, n, info); }
 inline void potri(const int* n, double* a, int* info) { dpotri_("U", n, a, n, info); }
+
+inline void orthonormalise(const int* n, const int* k, float* q, float* tau, float* work, const int* lwork, int* info) {
+  sgeqrf_(n, k, q, n, tau, work, lwork, info);
+  if (*info == 0) sorgqr_(n, k, k, q, n, tau, work, lwork, info);
+}
+inline void orthonormalise(const int* n, const int* k, double* q, double* tau, double* work, const int* lwork, int* info) {
+  dgeqrf_(n, k, q, n, tau, work, lwork, info);
+  if (*info == 0) dorgqr_(n, k, k, q, n, tau, work, lwork, info);
+}
 
 template <class Scalar> bool all_finite(const Scalar* a, long n) {
   Scalar sum = 0;  // NaN where one of them is not finite
@@ -81,6 +94,17 @@ template <class Scalar> bool invert_symmetric(long n, Scalar* a, LapackWork<Scal
   return detail::all_finite(a, n * n);
 }
 
+/// The k <= n rows of q (k, n), dense, become orthonormal, and span what they did; rows that depend on others become any that
+/// are orthogonal to them. By Householder reflections. False where q holds a number that is not finite: it is spoilt then.
+template <class Scalar> bool orthonormal_rows(long k, long n, Scalar* q, LapackWork<Scalar>& work) {
+  if (!detail::all_finite(q, k * n)) return false;
+  const int columns = static_cast<int>(k), size = static_cast<int>(n), numbers = 32 * columns;  // our rows are its columns
+  work.numbers.resize(std::max(work.numbers.size(), static_cast<std::size_t>(numbers + columns)));
+  int info = 0;
+  detail::orthonormalise(&size, &columns, q, work.numbers.data() + numbers, work.numbers.data(), &numbers, &info);
+  return info == 0;
+}
+
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 #else
 namespace skein::inline SKEIN_ABI::ops::cpu {
@@ -88,6 +112,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 /// Without LAPACK: who wants them refuses to compile before it comes to this.
 template <class Scalar> bool eigen_symmetric(long, Scalar*, Scalar*, LapackWork<Scalar>&) { return false; }
 template <class Scalar> bool invert_symmetric(long, Scalar*, LapackWork<Scalar>&) { return false; }
+template <class Scalar> bool orthonormal_rows(long, long, Scalar*, LapackWork<Scalar>&) { return false; }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
 #endif

@@ -2,10 +2,13 @@
 // What Kfac computes with one layer's factors: their inverses or eigenvectors, and the gradient divided by both.
 #pragma once
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <numeric>
 #include <span>
 #include <vector>
 
+#include "../../core/random.hpp"
 #include "../../core/shape.hpp"
 #include "../../ops/cpu/lapack.hpp"
 #include "../../ops/gemm.hpp"
@@ -43,6 +46,7 @@ template <class Scalar> struct alignas(64) KfacWork {
   ops::cpu::LapackWork<double> again;
   std::vector<double> doubles;
   std::vector<Scalar> product;  ///< of the size of the largest gradient of a layer
+  std::vector<Scalar> small;    ///< of factors that eigenvectors stand for
 };
 
 namespace detail {
@@ -90,6 +94,58 @@ template <class Scalar> bool invert_blocks(long count, long n, double damping, c
   return true;
 }
 
+/// The inverse of a factor (n, n), with the damping added to its diagonal, by the `rank` < n eigenvectors q of its largest
+/// eigenvalues e, and the mean m of its other ones: 1 / (m + damping) - sum over q q^T (1 / (m + damping) - 1 / (e + damping)).
+/// `inverse` (rank * n + 1) becomes the eigenvectors, rows, by the square roots of what they are multiplied by, and
+/// 1 / (m + damping). By subspace iteration from rows that are always the same. False where the factor is not finite. Halko et
+/// al., "Finding structure with randomness", SIAM Review 2011, arXiv:0909.4061, algorithm 4.4.
+template <class Scalar>
+bool invert_by_eigenvectors(long rank, long n, double damping, const Scalar* factor, Scalar* inverse, KfacWork<Scalar>& work) {
+  constexpr auto no = ops::Transpose::no, yes = ops::Transpose::yes;
+  constexpr int passes = 2;
+  work.small.resize(std::max(work.small.size(), static_cast<std::size_t>(2 * rank * n + rank * rank + rank)));
+  Scalar *rows = work.small.data(),
+         *next = rows + rank * n, *const square = next + rank * n, *const values = square + rank * rank;
+  for (long i = 0; i < rank * n; ++i) rows[i] = static_cast<Scalar>(random_normal(0, 0, static_cast<std::uint64_t>(i)));
+  const auto by_factor = [&] { ops::gemm<Cpu>(no, no, rank, n, n, Scalar(1), rows, n, factor, n, Scalar(0), next, n); };
+  for (int pass = 0; pass < passes; ++pass) {
+    by_factor();
+    std::swap(rows, next);
+    if (!ops::cpu::orthonormal_rows(rank, n, rows, work.lapack)) return false;
+  }
+  by_factor();
+  ops::gemm<Cpu>(no, yes, rank, rank, n, Scalar(1), next, n, rows, n, Scalar(0), square, rank);
+  if (!ops::cpu::eigen_symmetric(rank, square, values, work.lapack)) return false;
+  const double all = mean_of_diagonal(n, std::span(factor, static_cast<std::size_t>(n * n))) * static_cast<double>(n);
+  const double rest = std::max(0.0, all - std::accumulate(values, values + rank, 0.0)) / static_cast<double>(n - rank);
+  const double of_rest = 1 / (rest + damping);
+  for (long i = 0; i < rank; ++i) {
+    const double of_this = 1 / (std::max(0.0, static_cast<double>(values[i])) + damping);
+    const Scalar root = static_cast<Scalar>(std::sqrt(std::max(0.0, of_rest - of_this)));
+    for (long j = 0; j < rank; ++j) square[i * rank + j] *= root;
+  }
+  ops::gemm<Cpu>(no, no, rank, n, rank, Scalar(1), square, rank, rows, n, Scalar(0), inverse, n);
+  inverse[rank * n] = static_cast<Scalar>(of_rest);
+  return true;
+}
+
+/// Each row of x (count, n), dense, becomes itself by such an inverse.
+template <class Scalar>
+void multiply_rows(long rank, long n, const Scalar* inverse, long count, Scalar* x, std::vector<Scalar>& scratch) {
+  scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(count * rank)));
+  constexpr auto no = ops::Transpose::no, yes = ops::Transpose::yes;
+  ops::gemm<Cpu>(no, yes, count, rank, n, Scalar(1), x, n, inverse, n, Scalar(0), scratch.data(), rank);
+  ops::gemm<Cpu>(no, no, count, n, rank, Scalar(-1), scratch.data(), rank, inverse, n, inverse[rank * n], x, n);
+}
+/// Each column of x (n, count), its rows `pitch` apart, likewise.
+template <class Scalar>
+void multiply_columns(long rank, long n, const Scalar* inverse, long count, Scalar* x, long pitch, std::vector<Scalar>& scratch) {
+  scratch.resize(std::max(scratch.size(), static_cast<std::size_t>(count * rank)));
+  constexpr auto no = ops::Transpose::no, yes = ops::Transpose::yes;
+  ops::gemm<Cpu>(no, no, rank, count, n, Scalar(1), inverse, n, x, pitch, Scalar(0), scratch.data(), count);
+  ops::gemm<Cpu>(yes, no, n, count, rank, Scalar(-1), inverse, n, scratch.data(), count, inverse[rank * n], x, pitch);
+}
+
 /// to (a, g) = the inverse (g, a, a) of each column's block times this column of the gradient (a, g), in rows of row_pitch(g).
 template <class Scalar> void divide_by_blocks(long a, long g, const Scalar* inverse, const Scalar* gradient, Scalar* to) {
   for (long i = 0; i < a; ++i)
@@ -100,14 +156,16 @@ template <class Scalar> void divide_by_blocks(long a, long g, const Scalar* inve
     }
 }
 
-/// What divides by one factor: its inverse or eigenvectors (n, n), and its eigenvalues (n).
+/// What divides by one factor: its inverse or eigenvectors (n, n), and its eigenvalues (n); or what invert_by_eigenvectors makes.
 template <class Scalar> struct FactorInverse {
   long n;
   const Scalar *matrix, *values;
+  long eigenvectors = 0;
 };
 
 /// The columns [begin, end) of to (a, g) = A^-1 gradient G^-1, by the inverses of both factors, for a gradient (a, g) in rows of
-/// row_pitch(g), the last of which may lie apart. Other columns are left alone, so that workers can share a layer.
+/// row_pitch(g), the last of which may lie apart. Other columns are left alone, so that workers can share a layer whose inverses
+/// are whole.
 template <class Scalar> void divide_by_inverses(const FactorInverse<std::type_identity_t<Scalar>>& of_a,
                                                 const FactorInverse<std::type_identity_t<Scalar>>& of_g, const Scalar* gradient,
                                                 const Scalar* last_row, long begin, long end, KfacWork<Scalar>& work,
@@ -119,10 +177,18 @@ template <class Scalar> void divide_by_inverses(const FactorInverse<std::type_id
     constexpr auto no = ops::Transpose::no;
     ops::gemm<Cpu>(no, no, rows, width, inner, Scalar(1), x, x_pitch, y, y_pitch, Scalar(0), z, z_pitch);
   };
-  const long together = last_row == gradient + (a - 1) * pitch ? a : a - 1;
-  product(together, g, gradient, pitch, of_g.matrix + begin, g, half, width);
-  if (together < a) product(1, g, last_row, pitch, of_g.matrix + begin, g, half + together * width, width);
-  product(a, a, of_a.matrix, a, half, width, to + begin, g);
+  const auto row = [&](long i) { return i < a - 1 ? gradient + i * pitch : last_row; };
+  if (of_g.eigenvectors > 0) {
+    for (long i = 0; i < a; ++i) std::copy_n(row(i), g, half + i * g);
+    multiply_rows(of_g.eigenvectors, g, of_g.matrix, a, half, work.small);
+  } else {
+    const long together = last_row == gradient + (a - 1) * pitch ? a : a - 1;
+    product(together, g, gradient, pitch, of_g.matrix + begin, g, half, width);
+    if (together < a) product(1, g, last_row, pitch, of_g.matrix + begin, g, half + together * width, width);
+  }
+  if (of_a.eigenvectors == 0) return product(a, a, of_a.matrix, a, half, width, to + begin, g);
+  for (long i = 0; i < a; ++i) std::copy_n(half + i * width, width, to + begin + i * g);
+  multiply_columns(of_a.eigenvectors, a, of_a.matrix, width, to + begin, g, work.small);
 }
 
 /// to (a, g) = A^-1 gradient G^-1, for a gradient (a, g) in rows of row_pitch(g), the last of which may lie apart. The damping is

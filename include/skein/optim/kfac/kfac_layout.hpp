@@ -23,8 +23,11 @@ struct KfacFactor {
   long n = 0, count = 1;  ///< rows; how many such matrices
   long at = 0;            ///< (count, n, n), among all factors
   long values = 0;        ///< (n), among the eigenvalues of all factors, as files have them
-  long inverse = 0;       ///< (count, n, n), and the eigenvalues where there are such: among the inverses of its column of ranks
-  int rank = 0;           ///< who makes the inverse
+  long eigenvectors = 0;  ///< that stand for the inverse; 0: it is whole
+  long inverse = 0;       ///< among the inverses of its column of ranks: matrix_values, and the eigenvalues where there are such
+  long saved = 0;         ///< likewise among the inverses of all factors, without eigenvalues, as files have them
+  long matrix_values = 0;
+  int rank = 0;  ///< who makes the inverse
 
   long size() const { return count * n * n; }
   /// Of an eigendecomposition.
@@ -40,17 +43,17 @@ struct KfacPiece {
 /// The places of everything that a KfacState has.
 class KfacLayout {
  public:
-  KfacLayout(std::span<const plan::LayerNode> nodes, plan::RankInGrid ranks, bool eigenvalues, bool unit_wise) : ranks_(ranks) {
+  KfacLayout(std::span<const plan::LayerNode> nodes, plan::RankInGrid ranks, plan::InverseForm form, bool unit_wise)
+      : ranks_(ranks), form_(form) {
     for (const plan::LayerNode& node : nodes)
       for (const plan::CurvatureBlock& block : node.curvature)
         if (block.a > 0 && (unit_wise || !block.unit_wise)) add(node, block);
-    shares_ = plan::share_curvature(sizes_, ranks.grid);
+    shares_ = plan::share_curvature(sizes_, ranks.grid, form);
     list_factors();
-    list_pieces(eigenvalues);
+    list_pieces();
     for (int c = 0; c < ranks.grid.columns(); ++c) {
       column_values_.push_back(0);
-      for (int row = 0; row < ranks.grid.workers; ++row)
-        place_inverses(row * ranks.grid.columns() + c, eigenvalues, column_values_.back());
+      for (int row = 0; row < ranks.grid.workers; ++row) place_inverses(row * ranks.grid.columns() + c, column_values_.back());
       place_directions(c);
     }
   }
@@ -73,8 +76,11 @@ class KfacLayout {
   const plan::RankInGrid& ranks() const { return ranks_; }
   const plan::CurvatureShares& shares() const { return shares_; }
   std::span<const plan::FactorSizes> sizes() const { return sizes_; }
-  /// Values of all factors, of the inverses of this rank's column, of all eigenvalues, of all preconditioned gradients.
+  plan::InverseForm form() const { return form_; }
+  /// Values of all factors, of all their inverses as files have them, of the inverses of this rank's column, of all eigenvalues,
+  /// of all preconditioned gradients.
   long factor_values() const { return size_; }
+  long saved_inverse_values() const { return saved_size_; }
   long inverse_values() const { return static_cast<long>(column_values_[column()]); }
   long eigenvalues() const { return eigenvalues_; }
   long direction_values() const { return direction_size_; }
@@ -112,26 +118,31 @@ class KfacLayout {
       f.count = matrices.count;
       f.at = p.sums + (f.of_gradients ? sizes_[i / 2].factor(false).values() : 0);
       f.values = eigenvalues_;
+      f.eigenvectors = form_.eigenvectors(sizes_[i / 2], f.of_gradients);
+      f.matrix_values = form_.matrix_values(sizes_[i / 2], f.of_gradients);
+      f.saved = saved_size_;
       f.rank = shares_.inverse_rank[i];
       eigenvalues_ += f.eigenvalues();
+      saved_size_ += f.matrix_values;
       factors_.push_back(f);
     }
   }
-  /// Divisions by inverses are by columns, at least 32 and at most an eighth of a layer. Those by eigenvectors, whose last
+  /// Divisions by whole inverses are by columns, at least 32 and at most an eighth of a layer. Those by eigenvectors, whose
   /// products mix the columns, and by blocks are whole.
-  void list_pieces(bool eigenvalues) {
+  void list_pieces() {
     for (std::size_t k = 0; k < places_.size(); ++k) {
-      const long g = places_[k].g, width = eigenvalues || places_[k].unit_wise ? g : std::max(32L, (g / 8 + 15) / 16 * 16);
+      const bool apart = !form_.eigenvalues && !places_[k].unit_wise && form_.whole(sizes_[k]);
+      const long g = places_[k].g, width = apart ? std::max(32L, (g / 8 + 15) / 16 * 16) : g;
       for (long begin = 0; begin < g; begin += width) pieces_.push_back({k, begin, std::min(g, begin + width)});
     }
   }
   /// Those that `rank` makes, from `at` on.
-  void place_inverses(int rank, bool eigenvalues, std::size_t& at) {
+  void place_inverses(int rank, std::size_t& at) {
     const std::size_t begin = at;
     for (KfacFactor& f : factors_) {
       if (f.rank != rank) continue;
       f.inverse = static_cast<long>(at);
-      at += static_cast<std::size_t>(f.size() + (eigenvalues ? f.eigenvalues() : 0));
+      at += static_cast<std::size_t>(form_.values(sizes_[f.layer], f.of_gradients));
     }
     if (ranks_.grid.column(rank) == ranks_.grid.column(ranks_.rank)) inverse_counts_.push_back(at - begin);
   }
@@ -147,6 +158,7 @@ class KfacLayout {
   }
 
   plan::RankInGrid ranks_;
+  plan::InverseForm form_;
   plan::CurvatureShares shares_;
   std::vector<nn::KroneckerPlace> places_;
   std::vector<std::string> names_;
@@ -155,7 +167,7 @@ class KfacLayout {
   std::vector<KfacPiece> pieces_;
   std::vector<long> directions_;
   std::vector<std::size_t> inverse_counts_, direction_counts_, column_values_;
-  long size_ = 0, eigenvalues_ = 0, direction_size_ = 0;
+  long size_ = 0, saved_size_ = 0, eigenvalues_ = 0, direction_size_ = 0;
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

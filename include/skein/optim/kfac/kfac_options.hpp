@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "../../plan/curvature_block.hpp"
 #include "../transform/transform.hpp"
 #include "kfac_inverse.hpp"
 
@@ -22,6 +23,10 @@ struct Kfac {
   double factor_decay = 0.95;                ///< the share of a factor that an update keeps
   double kl_clip = 0.001;                    ///< scales the result down to lr sqrt(sum g . result) <= sqrt(kl_clip); 0: never
   KfacInverse inverse = KfacInverse::eigen;
+  /// Of inverses by Cholesky of factors of more than 4 inverse_rank rows: so many eigenvectors, those of the largest eigenvalues,
+  /// stand for the factor, and the mean of its other eigenvalues for the rest of it. Makes inverses and what divides by them
+  /// cheaper, and what is kept and sent smaller. 0: whole inverses. After Puiu, "Randomized K-FACs", arXiv:2206.15397.
+  int inverse_rank = 0;
   /// Damping of each factor by the ratio pi of their mean eigenvalues, pi sqrt(damping) and sqrt(damping) / pi; false: the
   /// damping as it is, which is kfac-pytorch's.
   bool pi_correction = false;
@@ -46,14 +51,18 @@ struct Kfac {
     detail::demand(inverse_every >= 1, "Kfac", "inverse_every", inverse_every, "an interval is at least one step");
     detail::demand(factor_decay >= 0 && factor_decay < 1, "Kfac", "factor_decay", factor_decay,
                    "a running mean keeps a share from 0 up to, not including, 1");
+    detail::demand(inverse_rank >= 0, "Kfac", "inverse_rank", inverse_rank, "a number of eigenvectors; 0 is whole inverses");
+    detail::demand(inverse_rank == 0 || inverse == KfacInverse::cholesky, "Kfac", "inverse_rank", inverse_rank,
+                   "it goes with .inverse = KfacInverse::cholesky; KfacInverse::eigen takes all eigenvectors");
     detail::demand(kl_clip >= 0, "Kfac", "kl_clip", kl_clip, "a limit is not negative; 0 is none");
   }
   void describe(NamedValues& to) const {
     to.of("Kfac").add(".damping", damping).add(".factor_every", factor_every).add(".inverse_every", inverse_every);
     to.add(".factor_decay", factor_decay).add(".kl_clip", kl_clip).add(".inverse", static_cast<int>(inverse));
     to.add(".pi_correction", pi_correction).add(".unit_wise", unit_wise).add(".overlap", overlap);
-    to.add(".factor_bias_correction", factor_bias_correction);
+    to.add(".factor_bias_correction", factor_bias_correction).add(".inverse_rank", inverse_rank);
   }
+  plan::InverseForm inverse_form() const { return {inverse == KfacInverse::eigen, inverse_rank}; }
   /// Whether the step of this number, from 1, updates the factors, and their inverses.
   bool updates_factors(std::int64_t step) const { return (step - 1) % factor_every == 0; }
   /// The share of a factor that the update in the step of this number, from 1, keeps. How many there have been is known from the

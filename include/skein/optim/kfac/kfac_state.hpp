@@ -19,6 +19,7 @@
 #include "kfac_factors.hpp"
 #include "kfac_layout.hpp"
 #include "kfac_options.hpp"
+#include "kfac_saved.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
@@ -39,16 +40,6 @@ template <class Scalar> struct KfacCall {
   std::span<const ParameterGroupRange> ranges{};
 };
 
-/// What a file has of it: with that a training goes on with the same bits, on any number of ranks. In the order of the layers.
-template <class Scalar> struct KfacSaved {
-  std::vector<Scalar> factors, inverses, eigenvalues;
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & factors & inverses & eigenvalues); }
-  bool same_sizes(const KfacSaved& other) const {
-    return factors.size() == other.factors.size() && inverses.size() == other.inverses.size() &&
-           eigenvalues.size() == other.eigenvalues.size();
-  }
-};
-
 /// Factors, what divides by them, and the workers' sums. All workers call the same in the same order, and so do all ranks.
 template <class Scalar> class KfacState {
   static_assert(SKEIN_WITH_LAPACK || sizeof(Scalar) == 0,
@@ -62,8 +53,7 @@ template <class Scalar> class KfacState {
 
   /// Factors begin as the identity.
   explicit KfacState(std::span<const plan::LayerNode> layers, const Kfac& kfac = {}, plan::RankInGrid ranks = {})
-      : layout_(std::make_unique<KfacLayout>(layers, ranks, kfac.inverse == KfacInverse::eigen, kfac.unit_wise)),
-        eigenvalues_(kfac.inverse == KfacInverse::eigen), factors_(*layout_),
+      : layout_(std::make_unique<KfacLayout>(layers, ranks, kfac.inverse_form(), kfac.unit_wise)), factors_(*layout_),
         inverses_(size(layout_->inverse_values()), Scalar(0)), directions_(size(layout_->direction_values()), Scalar(0)),
         products_(layout_->pieces().size(), 0) {}
 
@@ -73,13 +63,14 @@ template <class Scalar> class KfacState {
     const int n = executor.workers().size();
     std::vector<double> of_factors, of_pieces;
     std::size_t largest = 0;
+    const plan::InverseForm form = layout_->form();
     for (const plan::FactorSizes& s : layout_->sizes()) {
-      for (const bool of_gradients : {false, true}) of_factors.push_back(s.factor(of_gradients).cost());
+      for (const bool of_gradients : {false, true}) of_factors.push_back(form.cost(s, of_gradients));
       largest = std::max(largest, size(s.a * s.g));
     }
     for (const KfacPiece& p : layout_->pieces()) {
       const plan::FactorSizes& s = layout_->sizes()[p.layer];
-      of_pieces.push_back(s.division_cost() * static_cast<double>(p.end - p.begin) / static_cast<double>(s.g));
+      of_pieces.push_back(form.division_cost(s) * static_cast<double>(p.end - p.begin) / static_cast<double>(s.g));
     }
     piece_owner_ = plan::share_by_cost(of_pieces, n);
     inverse_owner_ = share(of_factors, n, [&](std::size_t i) { return layout_->factor(i).rank == layout_->ranks().rank; });
@@ -116,7 +107,7 @@ template <class Scalar> class KfacState {
   long packed_values() const { return factors_.packed_values(); }
   /// Values that this rank gives where inverses are updated, and in each step.
   long inverse_values() const {
-    return plan::inverse_values(layout_->shares(), layout_->sizes(), layout_->ranks().rank, eigenvalues_);
+    return plan::inverse_values(layout_->shares(), layout_->sizes(), layout_->ranks().rank, layout_->form());
   }
   long direction_values() const { return plan::direction_values(layout_->shares(), layout_->sizes(), layout_->ranks().rank); }
   /// Values of the inverses that this rank keeps.
@@ -138,11 +129,12 @@ template <class Scalar> class KfacState {
   }
   void drop() { gathered_ = {}; }
   Saved saved() const {
-    Saved s{factors_.values(), std::vector<Scalar>(factors_.values().size()), std::vector<Scalar>(size(layout_->eigenvalues()))};
+    Saved s{factors_.values(), std::vector<Scalar>(size(layout_->saved_inverse_values())),
+            std::vector<Scalar>(size(layout_->eigenvalues()))};
     each_kept([&](const KfacFactor& f, std::size_t at) {
       const Scalar* const from = gathered_.empty() ? inverses_.data() + at : gathered_.data() + at;
-      std::copy_n(from, f.size(), s.inverses.data() + f.at);
-      if (eigenvalues_) std::copy_n(from + f.size(), f.eigenvalues(), s.eigenvalues.data() + f.values);
+      std::copy_n(from, f.matrix_values, s.inverses.data() + f.saved);
+      if (layout_->form().eigenvalues) std::copy_n(from + f.matrix_values, f.eigenvalues(), s.eigenvalues.data() + f.values);
     });
     return s;
   }
@@ -150,8 +142,9 @@ template <class Scalar> class KfacState {
     drop();
     factors_.set_values(std::move(saved.factors));
     each_kept([&](const KfacFactor& f, std::size_t at) {
-      std::copy_n(saved.inverses.data() + f.at, f.size(), inverses_.data() + at);
-      if (eigenvalues_) std::copy_n(saved.eigenvalues.data() + f.values, f.eigenvalues(), inverses_.data() + at + size(f.size()));
+      std::copy_n(saved.inverses.data() + f.saved, f.matrix_values, inverses_.data() + at);
+      if (layout_->form().eigenvalues)
+        std::copy_n(saved.eigenvalues.data() + f.values, f.eigenvalues(), inverses_.data() + at + size(f.matrix_values));
     });
   }
 
@@ -172,7 +165,7 @@ template <class Scalar> class KfacState {
   }
   FactorInverse<Scalar> inverse(const KfacFactor& f) const {
     const Scalar* const at = inverses_.data() + f.inverse;
-    return {f.n, at, at + f.size()};
+    return {f.n, at, at + f.matrix_values, f.eigenvectors};
   }
 
   template <class Visit> void each_factor(const std::vector<int>& owner, const Worker& w, const Visit& visit) const {
@@ -235,10 +228,13 @@ template <class Scalar> class KfacState {
     return std::sqrt(kfac.damping) * (f.of_gradients ? 1 / pi : pi);
   }
   void invert(const Kfac& kfac, const KfacFactor& f, Work& work) {
+    const Scalar* const from = factors_.data(f);
     Scalar* const to = inverses_.data() + f.inverse;
-    if (f.unit_wise ? invert_blocks(f.count, f.n, kfac.damping, factors_.data(f), to)
-                    : invert_factor(kfac.inverse, f.n, own_damping(kfac, f), factors_.data(f), to, to + f.size(), work))
-      return;
+    const bool found = f.unit_wise ? invert_blocks(f.count, f.n, kfac.damping, from, to)
+                       : f.eigenvectors > 0
+                           ? invert_by_eigenvectors(f.eigenvectors, f.n, own_damping(kfac, f), from, to, work)
+                           : invert_factor(kfac.inverse, f.n, own_damping(kfac, f), from, to, to + f.matrix_values, work);
+    if (found) return;
     const char* const which = f.unit_wise ? "unit-wise factor" : f.of_gradients ? "factor G" : "factor A";
     throw ArgumentError(std::string("Kfac: the ") + which + " of layer " + std::to_string(f.layer) + " (" +
                         layout_->name(f.layer) +
@@ -286,7 +282,6 @@ template <class Scalar> class KfacState {
   }
 
   std::unique_ptr<const KfacLayout> layout_;  ///< factors_ know it too
-  bool eigenvalues_;                          ///< behind each inverse
   KfacFactors<Scalar> factors_;
   std::vector<Scalar> inverses_, gathered_;
   std::vector<Work> work_;
