@@ -51,7 +51,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static constexpr bool direct = runs_direct<Scalar>({G});
   static constexpr bool pointwise = !direct && is_pointwise(G) && std::is_floating_point_v<Scalar>;
   /// Both ways; else forward alone, where a window is one pixel and filters are many.
-  static constexpr bool onednn = !direct && onednn_takes<Scalar> && !(pointwise && PointwiseConv2d<Scalar, G>::direct_forward);
+  static constexpr bool onednn = !direct && onednn_takes<Scalar> && !(pointwise && PointwiseConv2d<Scalar, G>::own_forward);
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;
     else return std::string_view(onednn ? pointwise ? "oneDNN, backward by rows" : "oneDNN" : pointwise ? "rows" : "reference");
@@ -71,7 +71,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static void forward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr);
     else if constexpr (onednn) onednn_conv2d<G>().forward(c);
-    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::forward(c);
+    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::forward(c, c.packed_weights + onednn_packed(G));
     else ReferenceConv2d<Scalar>::forward(G, c);
   }
   /// The same; done(first, count) is called as soon as these images' outputs are written, while they are in the cache.

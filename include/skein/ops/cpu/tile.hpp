@@ -35,6 +35,9 @@ template <class Scalar> struct Product {
   }
 };
 
+/// Keep, for a C that is larger than the caches, its rows multiples of a vector: see stream_to.
+struct KeepByStream : Keep {};
+
 namespace detail {
 template <class V> SKEIN_ALWAYS_INLINE auto first_lanes(int n) {
   using Scalar = typename V::value_type;
@@ -91,7 +94,8 @@ SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i) {
     for (int j = 0; j < Columns; ++j) {
       V v = Finish{}(sum[r][j]);
       if (Masked && j == Columns - 1) v = xsimd::select(first_lanes<V>(p.left), v, V(Scalar(0)));
-      v.store_unaligned(c + r * p.ldc + j * lanes);
+      if constexpr (std::is_same_v<Finish, KeepByStream>) stream_to(c + r * p.ldc + j * lanes, v);
+      else v.store_unaligned(c + r * p.ldc + j * lanes);
     }
 }
 

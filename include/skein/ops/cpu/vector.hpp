@@ -34,6 +34,23 @@ template <class V, class Scalar> SKEIN_ALWAYS_INLINE V load_from(const Scalar* p
 /// Writes a vector to p, which need not be aligned.
 template <class V, class Scalar> SKEIN_ALWAYS_INLINE void store_to(Scalar* p, const V& v) { v.store_unaligned(p); }
 
+/// Writes a vector to p, a multiple of its size, past the caches where the processor can: what is there is not read before.
+template <class V, class Scalar> SKEIN_ALWAYS_INLINE void stream_to(Scalar* p, const V& v) {
+#if defined(__AVX512F__)
+  if constexpr (std::is_same_v<Scalar, float> && V::size == 16) return _mm512_stream_ps(p, v.data);
+#endif
+#if defined(__AVX__)
+  if constexpr (std::is_same_v<Scalar, float> && V::size == 8) return _mm256_stream_ps(p, v.data);
+#endif
+  v.store_aligned(p);
+}
+/// After the last of a thread's stream_to(): others see what it wrote before what it writes from here on.
+SKEIN_ALWAYS_INLINE void end_streams() {
+#if defined(__AVX__)
+  _mm_sfence();
+#endif
+}
+
 /// Keeps a loaded value in its register: else the compiler loads it anew for each use.
 template <class V> SKEIN_ALWAYS_INLINE void keep([[maybe_unused]] V& v) {
 #if defined(__AVX512F__)
