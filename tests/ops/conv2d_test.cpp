@@ -36,7 +36,7 @@ TEST_CASE("a convolution says which kernel runs it") {
   CHECK(kernel<grouped, double> == "reference");
   constexpr Conv2dGeometry pixels{14, 14, 64, 256, 1}, strided{14, 14, 64, 256, 1, 2}, sequence{1, 21, 16, 32, 1, 2, 0, 1, 1, 1},
       large{7, 7, 512, 2048, 1};
-  CHECK(kernel<pixels, float> == (rows ? onednn ? "oneDNN, backward by rows" : "rows" : onednn ? "oneDNN" : "reference"));
+  CHECK(kernel<pixels, float> == (rows ? "rows" : onednn ? "oneDNN" : "reference"));
   CHECK(kernel<strided, float> == (rows ? "rows" : onednn ? "oneDNN" : "reference"));
   CHECK(kernel<sequence, double> == (rows ? "rows" : "reference"));
   CHECK(kernel<large, float> == (onednn ? "oneDNN" : "reference"));
@@ -94,7 +94,9 @@ template <class Scalar, class Kernel> void kernel_follows(Kernel&& conv, const C
     ops::reference::conv2d_backward_weights(g, d);
     CHECK(apart(doubles(y), y2) < close);
     CHECK(apart(doubles(dx), dx2) < close);
-    CHECK(apart(doubles(dweight), dw2) < close);  // gaps too: they stay zero
+    // Rounding of a sum grows with its terms: here the pixels of all images. Gaps too: they stay zero.
+    const double terms = static_cast<double>(batch * g.out_pixels());
+    CHECK(apart(doubles(dweight), dw2) < close * std::max(1.0, terms / 4096));
     CHECK(apart(doubles(dbias), db2) < close);
     CHECK((x.intact() && y.intact() && dx.intact() && dweight.intact() && dbias.intact() && packed_weights.intact() &&
            workspace.intact()));
@@ -123,6 +125,33 @@ TEST_CASE("a convolution with a window of one pixel is the plain one, whatever i
   follows_plain_loops<Conv2dGeometry{10, 11, 16, 16, 1, 3}, float>({2}, true);
   follows_plain_loops<Conv2dGeometry{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, float>({2}, true);
   follows_plain_loops<Conv2dGeometry{1, 21, 16, 32, 1, 2, 0, 1, 1, 1}, double>({2}, true);
+  follows_plain_loops<Conv2dGeometry{5, 7, 48, 144, 1}, float>({0, 1, 4}, true);  // panels of more than one width
+  follows_plain_loops<Conv2dGeometry{5, 7, 48, 144, 1}, double>({3}, false);
+  follows_plain_loops<Conv2dGeometry{6, 6, 32, 80, 1}, float>({2}, false);
+}
+
+TEST_CASE("a result that is larger than the caches is stored past them, and is the same") {
+  follows_plain_loops<Conv2dGeometry{64, 64, 16, 256, 1}, float>({5}, true);  // y is 20 MiB, then dx
+  follows_plain_loops<Conv2dGeometry{64, 64, 256, 16, 1}, float>({5}, true);
+  follows_plain_loops<Conv2dGeometry{63, 64, 16, 80, 1}, double>({7}, true);
+
+  constexpr Conv2dGeometry g{64, 64, 16, 256, 1};
+  using Kernel = ops::Conv2d<Cpu, float, g>;
+  constexpr long batch = 5;
+  Guarded<float> x(batch * g.in_count()), weight(g.weight_rows() * g.weight_pitch()), packed(Kernel::packed_weights),
+      workspace(Kernel::workspace), y(batch * g.out_count() + 1), aligned(batch * g.out_count());
+  for (long i = 0; i < x.size(); ++i) x[i] = static_cast<float>(scattered(i, 1));
+  for (long i = 0; i < weight.size(); ++i) weight[i] = static_cast<float>(scattered(i, 3));
+  ops::Conv2dCall<float> c{.batch = batch, .x = x.data(), .weight = weight.data(), .y = y.data() + 1};
+  c.packed_weights = packed.data();
+  c.workspace = workspace.data();
+  Kernel{}.prepare(batch);
+  Kernel{}.pack_weights(c);
+  Kernel{}.forward(c);  // memory that is not aligned to vectors
+  c.y = aligned.data();
+  Kernel{}.forward(c);
+  CHECK(std::equal(aligned.begin(), aligned.end(), y.begin() + 1));
+  CHECK(y.intact());
 }
 
 namespace {
