@@ -48,7 +48,7 @@ if [ -z "$arch" ]; then
   arch=$(sed -n 's/^[^,]*,[^,]*, *\([0-9]*\)\.\([0-9]*\),.*/\1\2/p' <<<"$gpus" | sort -u | paste -sd ';')
   arch=${arch:-80;90}
 fi
-has_gpu() { [ -x "$build/skein_on_gpu" ] && timeout 120 "$build/skein_on_gpu" 1 "$(command -v true)" >/dev/null 2>&1; }
+has_gpu() { [ -x "$build/skein_on_gpu" ] && timeout 120 "$build/skein_on_gpu" 1 "$(type -P true)" >/dev/null 2>&1; }
 need() { command -v "$1" >/dev/null || { echo "scripts/cuda.sh $stage: no $1 here: $2" >&2; return 2; }; }
 
 # ---- one program after the other, or several at a time

@@ -174,18 +174,7 @@ template <class Model, class... On> class GraphLoss {
   /// Throws ArgumentError for the first class number among the targets that is no class, and that its loss does not leave out.
   template <class Scalar>
   void check_class_numbers(const Scalar* targets, long pitch, long count, const SampleNames& names) const {
-    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      if constexpr (columns[I].labels)
-        for (long i = 0; i < count; ++i) {
-          const Scalar value = targets[i * pitch + columns[I].target];
-          const std::int32_t label = detail::class_number(value);
-          if (label == std::numeric_limits<std::int32_t>::min())
-            throw ArgumentError(names(i) + " has the class number " + std::to_string(value) + ": give whole numbers from 0 to " +
-                                std::to_string(columns[I].width - 1));
-          check_labels(&label, 1, columns[I].width, ignored_label(std::get<I>(on_).loss), i, 1,
-                       {names.indices ? names.indices + i : nullptr, names.set});
-        }
-    });
+    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) { check_classes<I>(targets, pitch, count, names); });
   }
 
   /// With memory of this call.
@@ -205,6 +194,22 @@ template <class Model, class... On> class GraphLoss {
       (void)done;
     }
     (Indices{});
+  }
+
+  /// The class numbers of one loss. (A function of its own: nvcc 13 does not take a loop under "if constexpr" in the lambda.)
+  template <std::size_t I, class Scalar>
+  void check_classes(const Scalar* targets, long pitch, long count, const SampleNames& names) const {
+    if constexpr (columns[I].labels) {
+      for (long i = 0; i < count; ++i) {
+        const Scalar value = targets[i * pitch + columns[I].target];
+        const std::int32_t label = detail::class_number(value);
+        if (label == std::numeric_limits<std::int32_t>::min())
+          throw ArgumentError(names(i) + " has the class number " + std::to_string(value) + ": give whole numbers from 0 to " +
+                              std::to_string(columns[I].width - 1));
+        check_labels(&label, 1, columns[I].width, ignored_label(std::get<I>(on_).loss), i, 1,
+                     {names.indices ? names.indices + i : nullptr, names.set});
+      }
+    }
   }
 
   /// One loss, on outputs that lie alone, and its gradient into the row. Returns its part of the sums but the weight; nothing on

@@ -56,9 +56,9 @@ template <class... Options> consteval OptionFault first_clash() {
     if ((Options::scatters_gradients || ...) &&
         (k == OptionKind::compress || k == OptionKind::algorithm || k == OptionKind::exchange))
       return OptionFault::sharded_exchange;
-  for (std::size_t i = 0; i < kinds.size(); ++i)
-    for (std::size_t j = i + 1; j < kinds.size(); ++j)
-      if (const OptionFault f = clash(kinds[i], kinds[j]); f != OptionFault::none) return f;
+  for (auto a = kinds.begin(); a != kinds.end(); ++a)
+    for (auto b = a + 1; b != kinds.end(); ++b)
+      if (const OptionFault f = clash(*a, *b); f != OptionFault::none) return f;
   return OptionFault::none;
 }
 template <class Inner, class... Options> struct Wrapped { using type = Inner; };
