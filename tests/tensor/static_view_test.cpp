@@ -21,8 +21,8 @@ TEST_CASE("Extents broadcast from the last one", "[tensor]") {
   STATIC_REQUIRE(sk::broadcast_extents({2, {3, 1}}, {3, {2, 1, 4}}) == sk::Extents{3, {2, 3, 4}});
   STATIC_REQUIRE(sk::broadcast_extents({}, {1, {5}}) == sk::Extents{1, {5}});
   STATIC_REQUIRE(sk::broadcast_extents({1, {4}}, {1, {5}}).rank == -1);
-  STATIC_REQUIRE(in::broadcast_row({3, {2, 1, 5}}, {3, {2, 3, 5}}, 16, 4) == 16);  // row (1, 1) of a (2, 1, 5)
-  STATIC_REQUIRE(in::broadcast_row({2, {3, 5}}, {3, {2, 3, 5}}, 16, 4) == 16);     // row 1 of a (3, 5)
+  STATIC_REQUIRE(in::broadcast_row<sk::ParameterLayout<2, 1, 5>, sk::Shape<2, 3, 5>>(4) == 16);  // row (1, 1) of a (2, 1, 5)
+  STATIC_REQUIRE(in::broadcast_row<sk::ParameterLayout<3, 5>, sk::Shape<2, 3, 5>>(4) == 16);     // row 1 of a (3, 5)
 }
 
 TEST_CASE("How far an operand goes on without a step is known from its layout", "[tensor]") {

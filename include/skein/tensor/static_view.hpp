@@ -21,10 +21,12 @@ namespace skein::inline SKEIN_ABI {
 
 namespace detail {
 
-/// Where value (row, i) of a target of extents `to` is read in an array of extents `from` whose rows are `pitch` apart: the row's
-/// offset. Rows count through all extents but the last.
-constexpr long broadcast_row(const Extents& from, const Extents& to, long pitch, long row) {
-  long offset = 0, step = pitch;
+/// Where value (row, i) of a target of shape To is read in an array of extents Layout::extents whose rows are Layout::pitch
+/// apart: the row's offset. Rows count through all extents but the last. (The extents are copied: a kernel cannot refer to a
+/// static member of the host.)
+template <class Layout, class To> constexpr long broadcast_row(long row) {
+  constexpr Extents from = Layout::extents, to = To::extents;
+  long offset = 0, step = Layout::pitch;
   for (int i = 2; i <= to.rank; ++i) {
     const int extent = i <= from.rank ? from.e[from.rank - i] : 1, whole = to.e[to.rank - i];
     if (extent != 1) offset += row % whole * step;
@@ -129,7 +131,7 @@ template <class Element_, class Scalar_, class Device_, class Layout_> struct St
     const Element* p = data + sample * Layout::sample_stride;
     if constexpr (detail::is_one_value<Layout>) p += 0;
     else if constexpr (detail::trimmed(extents) == detail::trimmed(To::extents)) p += r * Layout::pitch;
-    else p += detail::broadcast_row(extents, To::extents, Layout::pitch, r);
+    else p += detail::broadcast_row<Layout, To>(r);
     if constexpr (detail::is_one_value<Layout> || (extents.last() == 1 && To::extents.last() != 1))
       return detail::BoundConstant<Scalar, 1>{static_cast<Scalar>(*p)};
     else if constexpr (std::is_same_v<Element, Scalar>) return detail::BoundView<Scalar, 1>{p, {{1}}};
