@@ -21,8 +21,10 @@ TEST_CASE("Extents broadcast from the last one", "[tensor]") {
   STATIC_REQUIRE(sk::broadcast_extents({2, {3, 1}}, {3, {2, 1, 4}}) == sk::Extents{3, {2, 3, 4}});
   STATIC_REQUIRE(sk::broadcast_extents({}, {1, {5}}) == sk::Extents{1, {5}});
   STATIC_REQUIRE(sk::broadcast_extents({1, {4}}, {1, {5}}).rank == -1);
-  STATIC_REQUIRE(in::broadcast_row<sk::ParameterLayout<2, 1, 5>, sk::Shape<2, 3, 5>>(4) == 16);  // row (1, 1) of a (2, 1, 5)
-  STATIC_REQUIRE(in::broadcast_row<sk::ParameterLayout<3, 5>, sk::Shape<2, 3, 5>>(4) == 16);     // row 1 of a (3, 5)
+  using Columns = sk::ParameterLayout<2, 1, 5>;
+  using Rows = sk::ParameterLayout<3, 5>;
+  STATIC_REQUIRE(in::broadcast_row<Columns, sk::Shape<2, 3, 5>>(4) == Columns::pitch);  // row (1, 0) for (1, 1)
+  STATIC_REQUIRE(in::broadcast_row<Rows, sk::Shape<2, 3, 5>>(5) == 2 * Rows::pitch);    // row 2 for (1, 2)
 }
 
 TEST_CASE("How far an operand goes on without a step is known from its layout", "[tensor]") {
