@@ -128,7 +128,7 @@ command_of() {
   case $1 in
     test) command=("${test[@]}") ;;
     program) command=(ctest --test-dir "$build" -R "^${2//./\\.}\$" --output-on-failure --no-tests=error) ;;
-    sanitize_memcheck) command=(compute-sanitizer --tool memcheck --track-stream-ordered-races all --leak-check no --error-exitcode 9 "${test[@]}") ;;
+    sanitize_memcheck) command=(compute-sanitizer --tool memcheck --track-stream-ordered-races all --leak-check no --report-api-errors no --error-exitcode 9 "${test[@]}") ;;
     sanitize_*) command=(compute-sanitizer --tool "$tool" --error-exitcode 9 "${test[@]}") ;;
     bench) command=(env SKEIN_PEER_PYTHON="$peer" "$build/bench/cuda/$2" --json "$out/cuda/bench/$2.json" "${options[@]}") ;;
   esac
@@ -205,6 +205,9 @@ stage_build() {
     tail -n 20 "$log"
     echo "scripts/cuda.sh build: failed, or was cut after $((SECONDS - started)) s; called again it goes on from there; all of it is in $log" | tee -a "$results" >&2
     return 1
+  fi
+  if [ $# -eq 0 ] && command -v python3 >/dev/null; then
+    python3 tests/house/traps.py "$build/tests/test_cuda" || { echo "scripts/cuda.sh build: kernels that cannot run" | tee -a "$results" >&2; return 1; }
   fi
   local found='s/^--   in:  cuda *\(.*\)/| CUDA toolkit | \1 |/p; s/^--   in:  cudnn *\(.*\)/| cuDNN | \1 |/p; s/^--   in:  nccl *\(.*\)/| NCCL | \1 |/p'
   { sed -n "$found" "$log"

@@ -53,7 +53,7 @@ if(SKEIN_OWN_CUDA)
       endif()
     endfunction()
     skein_join_cuda(cuda_passes ops/cuda/elementwise_test.cu ops/cuda/map_test.cu ops/cuda/convert_test.cu ops/cuda/dropout_test.cu
-                    ops/cuda/transpose_test.cu ops/cuda/column_sums_test.cu)
+                    ops/cuda/transpose_test.cu ops/cuda/column_sums_test.cu device/cuda/launch_blocks_test.cu)
     skein_join_cuda(cuda_matrices ops/cuda/gemm_test.cu ops/cuda/matmul_test.cu ops/cuda/spmv_test.cu ops/cuda/dense_test.cu)
     skein_join_cuda(cuda_images ops/cuda/conv2d_test.cu ops/cuda/half_images_test.cu ops/cuda/row_normalize_test.cu)
     skein_join_cuda(cuda_layers nn/cuda/batch_norm_test.cu nn/cuda/softmax_test.cu nn/cuda/pool2d_test.cu)

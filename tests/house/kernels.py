@@ -9,7 +9,7 @@ import re
 import subprocess
 import sys
 
-CALL = re.compile(r"operator\(\)\(long\b")                                    # over an index or a row
+CALL = re.compile(r"operator\(\)\((?:int step, )?long\b")                      # over an index, a row or a block
 START = re.compile(r"^(?:template <[^\n]*> )?(?:struct|class) (\w+)[^;{}()]*\{", re.M)          # of a namespace: what stands within a struct is indented
 
 

@@ -43,13 +43,14 @@ TEST_CASE("a residual network with batch normalisation trains alike on both devi
                                                  {}, 1e-10);
 }
 TEST_CASE("the summary of an executor on Cuda names what the libraries chose, and their detours", "[cuda]") {
-  skein::Model<LeNet, Shape<12, 12, 1>, skein::Cuda> model;
+  skein::Model<LeNet, Shape<12, 12, 9>, skein::Cuda> model;
   skein::Executor executor{model, nn::CrossEntropy{}, {.capacity = 23}};
   CHECK(skein::summary(executor).find("cuDNN's convolution of 23") == std::string::npos);
   executor.prepare(23);
   const std::string text = skein::summary(executor);
-  CHECK_THAT(text, Catch::Contains("\n  cuDNN's convolution of 23 x 12 x 12 x 1 to 12 x 12 x 4, kernel 5") &&
-                       Catch::Contains(", gradient of the filters: algorithm ") && Catch::Contains(" KiB of workspace\n"));
+  CHECK_THAT(text, Catch::Contains("\n  cuDNN's convolution of 23 x 12 x 12 x 9 to 12 x 12 x 4, kernel 5") &&
+                       Catch::Contains(", gradient of the filters: algorithm ") && Catch::Contains(" KiB of workspace\n") &&
+                       Catch::Contains("own kernels of few channels"));
   skein::cuda::choices().detour("a test's detour");
   CHECK_THAT(skein::summary(executor), Catch::Contains("\n  detour: a test's detour\n"));
 }

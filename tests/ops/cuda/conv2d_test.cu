@@ -95,8 +95,9 @@ void follows(const Conv2dGeometry& g, long batch, bool bias, bool has_relu, doub
 }  // namespace
 
 TEST_CASE("convolution on Cuda in every type, with bias and ReLU, within the prepared workspace", "[cuda]") {
-  for (const Conv2dGeometry& g : {Conv2dGeometry{9, 8, 3, 16, 3, 1, 1}, Conv2dGeometry{7, 6, 8, 5, 3, 2, 0, 1, 1},
-                                  Conv2dGeometry{6, 7, 6, 9, 3, 1, 2, 2, 3}, Conv2dGeometry{5, 4, 7, 33, 1}})
+  for (const Conv2dGeometry& g :
+       {Conv2dGeometry{9, 8, 3, 16, 3, 1, 1}, Conv2dGeometry{7, 6, 8, 5, 3, 2, 0, 1, 1},
+        Conv2dGeometry{6, 7, 6, 9, 3, 1, 2, 2, 3}, Conv2dGeometry{5, 4, 7, 33, 1}, Conv2dGeometry{9, 8, 12, 16, 3, 1, 1}})
     for (const bool bias : {false, true})
       for (const bool has_relu : {false, true}) {
         follows<float, float>(g, 3, bias, has_relu, 1e-5);
@@ -104,6 +105,31 @@ TEST_CASE("convolution on Cuda in every type, with bias and ReLU, within the pre
         follows<sk::bf16, float>(g, 3, bias, has_relu, 5e-3);
         follows<sk::fp16, float>(g, 1, bias, has_relu, 7e-4);
       }
+}
+
+TEST_CASE("convolutions of few channels on Cuda follow plain loops, by own kernels and by their plain twins", "[cuda]") {
+  for (const Conv2dGeometry& g :
+       {Conv2dGeometry{28, 28, 1, 6, 5, 1, 2}, Conv2dGeometry{14, 14, 6, 16, 5}, Conv2dGeometry{9, 11, 8, 32, 3, 1, 1},
+        Conv2dGeometry{6, 5, 8, 27, 5, 1, 4}, Conv2dGeometry{1, 40, 3, 9, 7, 1, 3, 1, 1, 1}, Conv2dGeometry{3, 3, 2, 1, 1}}) {
+    INFO(g.height << " x " << g.width << " x " << g.channels << ", " << g.filters << " filters, kernel " << g.kernel);
+    REQUIRE(ops::DeviceConv2d<float, float>::few_channels(g));
+    REQUIRE_FALSE(ops::DeviceConv2d<double, double>::few_channels(g));
+    for (const bool plain : {false, true}) {
+      const sk::cuda::PlainKernels kernels(plain);
+      follows<float, float>(g, 3, true, true, 1e-5);
+      follows<float, float>(g, 1, false, false, 1e-5);
+      follows<sk::bf16, float>(g, 2, true, false, 5e-3);
+      follows<sk::fp16, float>(g, 2, false, true, 7e-4);
+    }
+  }
+  follows<float, float>({4, 4, 1, 3, 3}, 600, true, true, 1e-5);  // more images than blocks
+  using Op = ops::DeviceConv2d<float, float>;
+  CHECK_FALSE(Op::few_channels({28, 28, 1, 6, 5, 2, 2}));        // a stride
+  CHECK_FALSE(Op::few_channels({28, 28, 4, 8, 5, 1, 2, 1, 4}));  // groups
+  CHECK_FALSE(Op::few_channels({224, 224, 3, 64, 7, 1, 3}));     // an image that does not fit
+  CHECK_FALSE(Op::few_channels({14, 14, 16, 16, 3, 1, 1}));
+  CHECK_FALSE(Op::few_channels({6, 5, 8, 27, 6, 1, 3}));  // more taps than a block's threads keep
+  CHECK_FALSE(Op::few_channels({1, 1, 1, 6, 3}));         // a window that does not fit
 }
 
 namespace {
@@ -115,7 +141,7 @@ template <Conv2dGeometry g> void in_chunks() {
   using Face = ops::Conv2d<sk::Cuda, float, g>;
   STATIC_REQUIRE(Face::packed_weights == ops::conv2d_device_packed_weights(g));
   STATIC_REQUIRE(Face::workspace == 0);
-  CHECK(Face::name == "cuDNN");
+  CHECK(Face::name == (g.channels > 8 ? "cuDNN" : "own kernels of few channels"));
   ops::Conv2dCall<float> c;
   c.batch = 4, c.x = x.data(), c.weight = weight.data(), c.bias = bias.data(), c.y = y.data(),
   c.packed_weights = packed_weights.data();
@@ -137,6 +163,7 @@ template <Conv2dGeometry g> void in_chunks() {
 
 TEST_CASE("convolution on Cuda takes other chunks of a batch without a plan made before, aligned to 16 bytes or not", "[cuda]") {
   in_chunks<Conv2dGeometry{6, 6, 4, 8, 3, 1, 1}>();
+  in_chunks<Conv2dGeometry{6, 6, 12, 8, 3, 1, 1}>();
   in_chunks<Conv2dGeometry{5, 5, 1, 3, 3, 1, 1}>();
 }
 

@@ -34,9 +34,8 @@ template <class Convolution, bool Rectifies> struct DeviceConv2d {
     Op<Frame>::prepare(Convolution::geometry(In::extents), f.batch, Convolution::has_bias, Rectifies, math(f));
   }
   template <class In, class Frame> static constexpr std::string_view kernel() {
-    return !Op<Frame>::by_cudnn || Convolution::geometry(In::extents).dimensions == 3 ? "plain loops on the GPU"
-           : Rectifies                                                                ? "cuDNN with ReLU"
-                                                                                      : "cuDNN";
+    constexpr std::string_view name = Op<Frame>::name(Convolution::geometry(In::extents));
+    return name == "cuDNN" && Rectifies ? "cuDNN with ReLU" : name;
   }
 
  private:

@@ -14,12 +14,13 @@ namespace skein::inline SKEIN_ABI::ops::kernel {
 /// Sums of x and x^2.
 template <class Value> struct Moments {
   static constexpr int widest = cuda::pack_width<Value>;
+  using Run = RunSums<Value>;
   const Value* x;
   bool aligned() const { return cuda::aligned_16(x); }
   template <int W> SKEIN_HOST_DEVICE cuda::Pack<Value, W> load(long i) const { return cuda::load<W>(x + i); }
-  template <int W> SKEIN_HOST_DEVICE void add(long, long, const cuda::Pack<Value, W>& in, TwoSums* sums) const {
+  template <int W, class Sums> SKEIN_HOST_DEVICE void add(long, long, const cuda::Pack<Value, W>& in, Sums* sums) const {
     for (int k = 0; k < W; ++k) {
-      const double v = static_cast<double>(in.value[k]);
+      const auto v = static_cast<decltype(sums->first)>(in.value[k]);
       sums[k].first += v;
       sums[k].second += v * v;
     }
@@ -42,17 +43,19 @@ template <class Call> bool backward_aligned(const Call& f) { return cuda::aligne
 /// Sums of dy and dy (x - mean), of what a ReLU let pass.
 template <class Value, class Parameter> struct Products {
   static constexpr int widest = cuda::pack_width<Value>;
+  using Run = RunSums<Value>;
   BatchNormCall<Value, Parameter> f;
   long channels;
   bool aligned() const { return backward_aligned(f); }
   template <int W> SKEIN_HOST_DEVICE BackwardPack<Value, W> load(long i) const { return BackwardPack<Value, W>::load(f, i); }
-  template <int W> SKEIN_HOST_DEVICE void add(long, long c, const BackwardPack<Value, W>& in, TwoSums* sums) const {
-    for (int k = 0; k < W && c + k < channels; ++k) {
-      if (f.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0)) continue;
-      const double g = static_cast<double>(in.dy.value[k]);
+  template <int W, class Sums> SKEIN_HOST_DEVICE void add(long, long c, const BackwardPack<Value, W>& in, Sums* sums) const {
+    using Sum = decltype(sums->first);
+    const Parameter* mean = f.training ? f.mean : f.running_mean;
+    for (int k = 0; k < W; ++k) {
+      if (c + k >= channels || (f.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0))) continue;
+      const Sum g = static_cast<Sum>(in.dy.value[k]);
       sums[k].first += g;
-      sums[k].second +=
-          g * (static_cast<double>(in.x.value[k]) - static_cast<double>((f.training ? f.mean : f.running_mean)[c + k]));
+      sums[k].second += g * (static_cast<Sum>(in.x.value[k]) - static_cast<Sum>(mean[c + k]));
     }
   }
 };

@@ -3,10 +3,12 @@
 // kernel, channels / groups, filters), rows padded, as every other parameter (ranks, files and optimizers see one layout). So
 // pack_weights() makes a transposed copy after each change of the weights, bias behind it, and the filter's gradient, made in
 // cuDNN's order in scratch memory, is transposed and added by one small kernel: about 3 passes over the weights a step. Doubles,
-// and what cuDNN has no deterministic kernel for, run in plain loops on the weights as they are.
+// and what cuDNN has no deterministic kernel for, run in plain loops on the weights as they are; few channels have kernels of
+// their own, which read the weights as they are too.
 #pragma once
 #include "../conv2d.hpp"
 #include "conv2d_cudnn.hpp"
+#include "conv2d_few_channels.hpp"
 #include "conv2d_kernels.hpp"
 #include "transpose.hpp"
 
@@ -37,15 +39,20 @@ constexpr long conv2d_device_packed_weights(const Conv2dGeometry& g) { return co
 template <class Value, class Parameter> struct DeviceConv2d {
   using Call = DeviceConv2dCall<Value, Parameter>;
   static constexpr bool by_cudnn = !std::is_same_v<Value, double>;
+  /// Does this geometry have the kernels of few channels?
+  static constexpr bool few_channels(const Conv2dGeometry& g) { return by_cudnn && FewChannels::takes(g); }
+  /// Which kernels run, for people.
+  static constexpr std::string_view name(const Conv2dGeometry& g) {
+    return few_channels(g) ? "own kernels of few channels" : by_cudnn && g.dimensions != 3 ? "cuDNN" : "plain loops on the GPU";
+  }
 
   static void pack_weights(const Conv2dGeometry& g, const Call& c) {
+    if (few_channels(g)) return;
     if constexpr (by_cudnn) {
-      const long rows = g.weight_rows(), f = g.filters, bias = c.bias ? f : 0;
-      const bool squares = !skein::cuda::plain_kernels() && cuda::transpose_squares<cuda::pack_width<Value>, false>(
-                                                                rows, f, c.weight, g.weight_pitch(), c.packed_weights, rows);
-      const long left = squares ? 0 : rows;
-      skein::cuda::for_each(left * f + bias, kernel::PackFilters<Value, Parameter>{c.weight, c.bias, c.packed_weights, left, f,
-                                                                                   g.weight_pitch(), conv2d_bias_at(g)});
+      const long rows = g.weight_rows();
+      cuda::transpose<false>(rows, g.filters, c.weight, g.weight_pitch(), c.packed_weights, rows);
+      if (c.bias)
+        skein::cuda::for_each(g.filters, kernel::PackBias<Value, Parameter>{c.bias, c.packed_weights + conv2d_bias_at(g)});
     }
   }
 
@@ -53,17 +60,22 @@ template <class Value, class Parameter> struct DeviceConv2d {
   static void prepare(const Conv2dGeometry& g, long batch, bool bias, bool has_relu, cudnn::MathMode math) {
     if (batch <= 0) return;
     std::size_t forward = 0;
-    if constexpr (by_cudnn) {
-      cudnn::Convolution& own = of(g, batch, math);
-      const cudnn::FusedConvolution* fused = bias || has_relu ? own.fused(bias, has_relu) : nullptr;
-      forward = std::max(own.forward_workspace(), fused ? fused->workspace() : 0);
-    }
+    if constexpr (by_cudnn)
+      if (!few_channels(g)) {
+        cudnn::Convolution& own = of(g, batch, math);
+        const cudnn::FusedConvolution* fused = bias || has_relu ? own.fused(bias, has_relu) : nullptr;
+        forward = std::max(own.forward_workspace(), fused ? fused->workspace() : 0);
+      }
     skein::cuda::workspace().reserve(std::max(forward, Scratch(g, batch, has_relu, math).total));
   }
 
   static void forward(const Conv2dGeometry& g, const Call& c) {
     if (c.batch <= 0) return;
-    if constexpr (by_cudnn) {
+    if (few_channels(g)) {
+      if (!skein::cuda::plain_kernels())
+        return skein::cuda::for_each_block(
+            c.batch, kernel::FewChannelsForward<Value, Parameter>{{FewChannels(g)}, c.x, c.weight, c.bias, c.y, c.has_relu});
+    } else if constexpr (by_cudnn) {
       cudnn::Convolution& own = of(g, c.batch, c.math);
       const bool more = c.bias || c.has_relu;
       if (const cudnn::FusedConvolution* fused = more && aligned(c) ? own.fused(c.bias != nullptr, c.has_relu) : nullptr)
@@ -89,6 +101,7 @@ template <class Value, class Parameter> struct DeviceConv2d {
                   kernel::RectifiedGradient<Value>{c.dy, c.has_relu ? c.y : nullptr, dz},
                   kernel::AddBiasGradient<Parameter>{c.dbias});
     const Value* dy = c.has_relu ? dz : c.dy;
+    if (few_channels(g)) return few_channels_backward(g, c, dy, reinterpret_cast<float*>(base + scratch.rest));
     if constexpr (by_cudnn) {
       const cudnn::Convolution& own = of(g, c.batch, c.math);
       void* rest = base + scratch.rest;
@@ -98,7 +111,7 @@ template <class Value, class Parameter> struct DeviceConv2d {
       if (!own.has_filter_gradient()) return plain_filter_gradient(g, c, dy);
       auto* dfilters = reinterpret_cast<Value*>(base + scratch.filters);
       own.filter_gradient(c.x, dy, dfilters, rest);
-      add_filter_gradient(g, c, dfilters);
+      cuda::transpose<true>(g.filters, g.weight_rows(), dfilters, g.weight_rows(), c.dweight, g.weight_pitch());
     } else {
       if (c.dx) plain_input_gradient(g, c, dy);
       if (c.dweight) plain_filter_gradient(g, c, dy);
@@ -113,7 +126,9 @@ template <class Value, class Parameter> struct DeviceConv2d {
       const auto take = [this](std::size_t bytes) { return std::exchange(total, total + (bytes + 255) / 256 * 256); };
       if (has_relu) take(static_cast<std::size_t>(batch * g.out_count()) * sizeof(Value));
       sums = take(column_sums_bytes(batch * g.out_pixels(), g.filters));
-      if constexpr (by_cudnn) {
+      if (few_channels(g)) {
+        rest = take(FewChannels(g).scratch_bytes(batch));
+      } else if constexpr (by_cudnn) {
         const cudnn::Convolution& own = of(g, batch, math);
         filters = take(static_cast<std::size_t>(g.weight_rows() * g.filters) * sizeof(Value));
         rest = take(std::max(own.input_gradient_workspace(), own.filter_gradient_workspace()));
@@ -125,14 +140,6 @@ template <class Value, class Parameter> struct DeviceConv2d {
     const kernel::BiasRelu<Value, Parameter> pass{c.y, c.bias, c.has_relu};
     row_strips(c.batch * g.out_pixels(), g.filters, pass.aligned(), pass);
   }
-  /// dweight += the gradient that cuDNN has made in its order.
-  static void add_filter_gradient(const Conv2dGeometry& g, const Call& c, const Value* made) {
-    const long rows = g.weight_rows(), f = g.filters;
-    if (!skein::cuda::plain_kernels() &&
-        cuda::transpose_squares<cuda::pack_width<Value>, true>(f, rows, made, rows, c.dweight, g.weight_pitch()))
-      return;
-    skein::cuda::for_each(rows * f, kernel::AddFilterGradient<Value, Parameter>{made, c.dweight, rows, f, g.weight_pitch()});
-  }
   static cudnn::Convolution& of(const Conv2dGeometry& g, long batch, cudnn::MathMode math) {
     return cudnn::convolution(g, batch, cudnn::type_of<Value>, math);
   }
@@ -141,6 +148,18 @@ template <class Value, class Parameter> struct DeviceConv2d {
     return ((reinterpret_cast<std::uintptr_t>(c.x) | reinterpret_cast<std::uintptr_t>(c.y) |
              reinterpret_cast<std::uintptr_t>(c.packed_weights)) &
             15) == 0;
+  }
+  static void few_channels_backward(const Conv2dGeometry& g, const Call& c, const Value* dy, float* partial) {
+    const FewChannels s(g);
+    const bool plain = skein::cuda::plain_kernels();
+    if (c.dx && plain) plain_input_gradient(g, c, dy);
+    else if (c.dx)
+      skein::cuda::for_each_block(c.batch, kernel::FewChannelsInputGradient<Value, Parameter>{{s}, dy, c.weight, c.dx});
+    if (!c.dweight) return;
+    if (plain) return plain_filter_gradient(g, c, dy);
+    const long blocks = FewChannels::blocks(c.batch);
+    skein::cuda::for_each_block(blocks, kernel::FewChannelsFilterGradient<Value>{{s}, c.batch, blocks, c.x, dy, partial});
+    skein::cuda::for_each_row(1L * s.taps * s.filters, kernel::AddFewChannelsGradient<Parameter>{s, blocks, partial, c.dweight});
   }
   static void plain_input_gradient(const Conv2dGeometry& g, const Call& c, const Value* dy) {
     skein::cuda::for_each(c.batch * g.in_count(), kernel::PlainInputGradient<Value, Parameter>{g, dy, c.weight, c.dx});
@@ -159,7 +178,7 @@ template <> constexpr KernelNeeds conv2d_needs<Cuda>(const Conv2dGeometry& g) { 
 template <class Scalar, Conv2dGeometry G> struct Conv2d<Cuda, Scalar, G> {
   using Kernel = DeviceConv2d<Scalar, Scalar>;
   static constexpr long packed_weights = conv2d_device_packed_weights(G), workspace = 0;
-  static constexpr std::string_view name = Kernel::by_cudnn ? "cuDNN" : "plain loops on the GPU";
+  static constexpr std::string_view name = Kernel::name(G);
   static void pack_weights(const Conv2dCall<Scalar>& c) { Kernel::pack_weights(G, call(c)); }
   static void prepare(long batch) { Kernel::prepare(G, batch, true, false, cudnn::MathMode::full); }
   static void forward(const Conv2dCall<Scalar>& c) { Kernel::forward(G, call(c)); }

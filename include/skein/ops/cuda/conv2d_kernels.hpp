@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Own kernels of convolution on the GPU, as function objects. First those that go with cuDNN's: the copy of the weight as cuDNN
-// wants it, the way back for its gradient, bias and ReLU behind the product. Then a whole convolution in plain loops, which reads
-// the weight as it is stored: what runs where cuDNN has no deterministic kernel (it has none for NHWC images of doubles).
-// Value: the type of images; Parameter: of weights and gradients; sums are taken in Sum.
+// Own kernels of convolution on the GPU, as function objects. First those that go with cuDNN's: bias and ReLU behind the product.
+// Then a whole convolution in plain loops, which reads the weight as it is stored: what runs where cuDNN has no deterministic
+// kernel (it has none for NHWC images of doubles). Value: the type of images; Parameter: of weights and gradients; sums are taken
+// in Sum.
 #pragma once
 #include <type_traits>
 
@@ -17,34 +17,11 @@ template <class Value> using SumOf = std::conditional_t<std::is_same_v<Value, do
 
 // ---- beside cuDNN
 
-/// Our weight is (kernel, kernel, channels / groups, filters), rows padded; cuDNN's (filters, kernel, kernel, channels / groups),
-/// dense. The bias goes behind it, so that it has cuDNN's type and alignment. Reads lie a row apart: where packs fit,
-/// TransposeSquare makes the copy, and this, with no rows, the bias.
-template <class Value, class Parameter> struct PackFilters {
-  const Parameter* weight;
-  const Parameter* bias;  // null: none
+/// The bias behind the packed filters, so that it has cuDNN's type and alignment.
+template <class Value, class Parameter> struct PackBias {
+  const Parameter* bias;
   Value* to;
-  long rows, filters, pitch, bias_at;
-  constexpr void operator()(long i) const {
-    if (i < rows * filters) {
-      const long f = i / rows, r = i - f * rows;
-      to[i] = static_cast<Value>(weight[r * pitch + f]);
-    } else {
-      const long f = i - rows * filters;
-      to[bias_at + f] = static_cast<Value>(bias[f]);
-    }
-  }
-};
-
-/// dweight += the gradient in cuDNN's order; TransposeSquare where packs fit.
-template <class Value, class Parameter> struct AddFilterGradient {
-  const Value* from;  // (filters, rows)
-  Parameter* to;      // (rows, pitch)
-  long rows, filters, pitch;
-  constexpr void operator()(long i) const {
-    const long r = i / filters, f = i - r * filters;
-    to[r * pitch + f] += static_cast<Parameter>(from[f * rows + r]);
-  }
+  constexpr void operator()(long f) const { to[f] = static_cast<Value>(bias[f]); }
 };
 
 /// y = relu(y + bias), in place; either may be missing.
@@ -73,6 +50,7 @@ template <class Value, class Parameter> struct BiasRelu {
 /// One pass behind a ReLU: the gradient in front of it, and its sum for each filter.
 template <class Value> struct RectifiedGradient {
   static constexpr int widest = cuda::pack_width<Value>;
+  using Run = RunSums<Value>;
   const Value* dy;
   const Value* y;  // null: no ReLU, nothing is written
   Value* dz;
@@ -84,10 +62,10 @@ template <class Value> struct RectifiedGradient {
     if (y) in.y = cuda::load<W>(y + i);
     return in;
   }
-  template <int W> SKEIN_HOST_DEVICE void add(long i, long, In<W> in, TwoSums* sums) const {
+  template <int W, class Sums> SKEIN_HOST_DEVICE void add(long i, long, In<W> in, Sums* sums) const {
     for (int k = 0; k < W; ++k) {
       if (y && !(static_cast<SumOf<Value>>(in.y.value[k]) > 0)) in.dy.value[k] = static_cast<Value>(0.0f);
-      sums[k].first += static_cast<double>(in.dy.value[k]);
+      sums[k].first += static_cast<decltype(sums->first)>(in.dy.value[k]);
     }
     if (y) cuda::store(dz + i, in.dy);
   }

@@ -11,7 +11,7 @@ template <class Scalar, Conv2dGeometry G> struct ConvTranspose2d<Cuda, Scalar, G
   using Kernel = DeviceConv2d<Scalar, Scalar>;
   using Call = DeviceConv2dCall<Scalar, Scalar>;
   using Calls = TransposedCalls<Call>;
-  static constexpr std::string_view name = Kernel::by_cudnn ? "cuDNN" : "plain loops on the GPU";
+  static constexpr std::string_view name = Kernel::name(G);
 
   static void pack_weights(const Conv2dCall<Scalar>& c) { Kernel::pack_weights(G, Calls::with_weights(call(c))); }
   static void prepare(long batch) {

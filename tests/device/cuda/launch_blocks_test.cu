@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <catch2/catch.hpp>
+
+#include <numeric>
+#include <vector>
+
+#include <skein/device/cuda/launch_blocks.hpp>
+#include <skein/device/cuda/memory.hpp>
+
+#include "support/on_device.hpp"
+
+namespace sk = skein;
+
+namespace {
+/// Turns each block of 64 values round, through shared memory, and adds how often a thread was called.
+struct Reverse {
+  static constexpr int threads = 64;
+  struct Own {
+    int calls = 0;
+  };
+  const int* from;
+  int* to;
+  std::size_t bytes;
+  SKEIN_HOST_DEVICE int steps() const { return 3; }
+  std::size_t shared_bytes() const { return bytes; }
+  SKEIN_HOST_DEVICE void operator()(int step, long block, int thread, Own& own, void* shared) const {
+    int* all = static_cast<int*>(shared);
+    ++own.calls;
+    if (step == 0) all[thread] = from[block * threads + thread];
+    if (step == 2) to[block * threads + thread] = all[threads - 1 - thread] + 1000 * own.calls;
+  }
+};
+}  // namespace
+
+TEST_CASE("threads of a block go in step, share memory and keep what is their own", "[cuda]") {
+  std::vector<int> values(640);
+  std::iota(values.begin(), values.end(), 0);
+  support::OnDevice<int> from(values);
+  for (const std::size_t bytes : {std::size_t(256), sk::cuda::most_shared_bytes}) {
+    INFO(bytes << " bytes of shared memory");
+    support::OnDevice<int> to(std::vector<int>(640, -1));
+    sk::cuda::for_each_block(10, Reverse{from.data(), to.data(), bytes});
+    sk::cuda::for_each_block(0, Reverse{from.data(), to.data(), bytes});
+    const std::vector<int> result = to.values();
+    for (int i = 0; i < 640; ++i) CHECK(result[static_cast<std::size_t>(i)] == 3000 + i / 64 * 64 + 63 - i % 64);
+  }
+}
