@@ -241,11 +241,12 @@ int say(const std::vector<Row>& table, const Options& o) {
     const auto reached = ex::mean_and_deviation(r.of(&Outcome::reached)),
                seconds = ex::mean_and_deviation(r.of(&Outcome::reached_seconds));
     const std::string how = std::string(r.every > 0 ? "gradients every " : "gradients ") + r.name;
-    ex::Line line{.metric = how + ", to a loss of " + ex::cell(o.target),
+    const std::string over = o.processes ? ", " + std::to_string(o.ranks) + " processes" : "";
+    ex::Line line{.metric = how + ", to a loss of " + ex::cell(o.target) + over,
                   .ours = seconds.mean,
                   .unit = "s",
                   .floor = floor_seconds(o, reached.mean),
-                  .threads = o.ranks * o.threads};
+                  .threads = o.processes ? o.threads : o.ranks * o.threads};
     if (&r == best) line.must.of_floor = 1.4;
     line.accepted = std::isfinite(seconds.mean);
     line.add(line.accepted ? ex::cell(reached.mean) + " epochs, deviation " + ex::cell(seconds.deviation) + " s" +

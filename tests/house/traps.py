@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""No kernel of a program stops at a trap. Where a kernel refers to something that only the host has, a static constexpr member of a class by
-reference say, nvcc compiles a trap instead and says nothing: on a GPU the launch fails.
+"""No kernel of a program stops at a trap or has no effect. Where a kernel refers to something that only the host has, a static constexpr member of
+a class by reference say, nvcc drops what follows and says nothing: a trap when it optimizes, on which the launch fails, nothing at all without.
 
 Usage: traps.py PROGRAM | --self-test"""
 import pathlib
@@ -9,7 +9,9 @@ import struct
 import sys
 
 EM_CUDA = 190
-TRAP = 0x95C                                                   # BPT.TRAP: the low 12 bits of an instruction of 16 bytes, since Volta
+# Since Volta an instruction has 16 bytes and its kind in the low 12 bits.
+TRAP, BRANCH, READ_SPECIAL = 0x95C, 0x947, 0x919
+STORES = {0x385, 0x386, 0x985, 0x986, 0x38B, 0x38C, 0x38D, 0x38E, 0x3A8, 0x3A9, 0x98E, 0x9A8}    # to any address or a global one, and atomic ones
 
 
 def kernels(data):
@@ -26,6 +28,15 @@ def kernels(data):
                 if name.startswith(".text."):
                     yield name[len(".text."):], [struct.unpack_from("<H", data, at + offset + i)[0] & 0xFFF for i in range(0, length, 16)]
         at = data.find(b"\x7fELF\x02\x01", at + 4)
+
+
+def fault(name, opcodes):
+    """What is wrong with a kernel, or nothing."""
+    # Without optimization a kernel begins with a look at its stack: S2R, ISETP, @P BRA, BPT.TRAP.
+    stack = next((i for i in range(3, min(8, len(opcodes))) if (opcodes[i - 3], opcodes[i - 1], opcodes[i]) == (READ_SPECIAL, BRANCH, TRAP)), None)
+    if TRAP in opcodes[:stack] + opcodes[stack + 1:] if stack else TRAP in opcodes:
+        return "stops at a trap"
+    return "has no effect" if not STORES.intersection(opcodes) and "EmptyKernel" not in name else None
 
 
 def cubin(code):
@@ -49,6 +60,11 @@ def self_test():
     found = list(kernels(b"before" + cubin(plain + trap) + b"between" + cubin(plain)))
     if found != [("alone", [0x94D, TRAP]), ("alone", [0x94D])]:
         faults.append(f"found {found}")
+    stack, store, other = [READ_SPECIAL, 0x20C, BRANCH, TRAP], [0x985], [0x202]
+    for opcodes, expected in ((other + store, None), (stack + store, None), (stack + other, "has no effect"), (stack + store + [TRAP], "stops at a trap"),
+                              (other + [BRANCH, TRAP] + store, "stops at a trap")):
+        if fault("name", opcodes) != expected:
+            faults.append(f"{[hex(o) for o in opcodes]}: {fault('name', opcodes)}, not {expected}")
     return faults
 
 
@@ -58,11 +74,11 @@ def main():
         print("\n".join(faults) if faults else "traps are found")
         return 1 if faults else 0
     found = list(kernels(pathlib.Path(sys.argv[1]).read_bytes()))
-    trapped = [name for name, opcodes in found if TRAP in opcodes]
-    for name in trapped:
-        print(f"{name}: stops at a trap. It refers to what only the host has: copy it, or use its type only")
-    print(f"{len(found)} kernels, {len(trapped)} of them stop at a trap" + ("" if found else ": is the device code compressed?"))
-    return 1 if trapped or not found else 0
+    faults = [(name, fault(name, opcodes)) for name, opcodes in found if fault(name, opcodes)]
+    for name, what in faults:
+        print(f"{name}: {what}. It refers to what only the host has: copy it, or use its type only")
+    print(f"{len(found)} kernels, {len(faults)} of them with a fault" + ("" if found else ": is the device code compressed?"))
+    return 1 if faults or not found else 0
 
 
 if __name__ == "__main__":
