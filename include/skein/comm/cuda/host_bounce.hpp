@@ -2,12 +2,12 @@
 // HostBounce<Host>: collectives of GPU memory over a communicator of the host, through page-locked memory: for an MPI that knows
 // nothing of GPUs, and for machines without NCCL. Only who writes this type gets it; nothing chooses it in silence.
 #pragma once
-#include <array>
 #include <string>
 #include <vector>
 
 #include "../../device/cuda/pinned.hpp"
 #include "../../device/cuda/stream.hpp"
+#include "../call_ring.hpp"
 #include "../launch/local_devices.hpp"
 #include "../concepts.hpp"
 #include "../messages.hpp"
@@ -21,8 +21,6 @@ namespace comm {
 /// order of the calls.
 template <class Host> class HostBounceEngine {
  public:
-  static constexpr std::uint64_t ring = 64;  // calls in flight
-
   HostBounceEngine(Host& host, Cuda device) : host_(&host), device_((cuda::use(device), device)) {}
   HostBounceEngine(const HostBounceEngine&) = delete;
   HostBounceEngine& operator=(const HostBounceEngine&) = delete;
@@ -43,7 +41,7 @@ template <class Host> class HostBounceEngine {
     c.operation.recv = in_place ? c.in.data() : c.out.data();
     if (in_place) c.back.from = c.in.data();
     progress();
-    return {tail_, -1, -1};
+    return {calls_.started(), -1, -1};
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
     return message(true, const_cast<void*>(data), bytes, to, tag);
@@ -52,21 +50,21 @@ template <class Host> class HostBounceEngine {
 
   /// Starts what the host may start, and copies back what has come.
   void progress() {
-    for (std::uint64_t n = head_; n < tail_; ++n) {
-      Call& c = slot(n);
+    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
+      Call& c = calls_[n];
       if (c.phase == Phase::Copying) {
         if (!c.copied.done()) break;  // later ones are started later: in order
         give(c);
       }
       if (c.phase == Phase::OnHost && host_->engine().test(c.ticket)) bring_back(c);
     }
-    while (head_ < tail_ && slot(head_).phase == Phase::Done) ++head_;
+    while (!calls_.empty() && calls_.oldest().phase == Phase::Done) calls_.pop();
   }
   /// True once the values are on their way back, and have arrived.
   bool test(Ticket& t) {
     progress();
     if (old(t)) return true;
-    Call& c = slot(t.number - 1);
+    Call& c = calls_[t.number - 1];
     if (c.phase != Phase::Done) return false;
     if (t.message == 0) t.peer = c.ticket.peer;
     return c.arrived.done();
@@ -74,15 +72,15 @@ template <class Host> class HostBounceEngine {
   /// The host waits for the host's part; the caller's stream for the copy back.
   void wait(Ticket& t) {
     if (old(t)) return;
-    for (std::uint64_t n = head_; n < t.number; ++n) {
-      Call& c = slot(n);
+    for (std::uint64_t n = calls_.complete(); n < t.number; ++n) {
+      Call& c = calls_[n];
       if (c.phase == Phase::Copying) {
         c.copied.synchronize();
         give(c);
       }
     }
     // Others that were started before go on meanwhile: the host's engine moves all of its calls in one wait.
-    Call& c = slot(t.number - 1);
+    Call& c = calls_[t.number - 1];
     if (c.phase == Phase::OnHost) {
       host_->engine().wait(c.ticket);
       bring_back(c);
@@ -92,7 +90,7 @@ template <class Host> class HostBounceEngine {
     progress();
   }
   void abandon() {
-    for (std::uint64_t n = head_; n < tail_; ++n) (void)cudaEventSynchronize(slot(n).copied.get());
+    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) (void)cudaEventSynchronize(calls_[n].copied.get());
     host_->engine().abandon();
   }
 
@@ -134,17 +132,16 @@ template <class Host> class HostBounceEngine {
         return {o.bytes(s.count), o.bytes(s.count)};
     }
   }
-  Call& slot(std::uint64_t n) { return calls_[n % ring]; }
-  bool old(const Ticket& t) const { return t.number == 0 || t.number + ring <= tail_; }
+  bool old(const Ticket& t) const { return t.number == 0 || t.number + calls_.room <= calls_.started(); }
 
   Call& begin(std::size_t send, const void* from, std::size_t recv, void* to) {
-    while (tail_ - head_ == ring) {
-      Ticket first{head_ + 1, -1, -1};
+    while (calls_.full()) {
+      Ticket first{calls_.complete() + 1, -1, -1};
       wait(first);
     }
-    Call& c = slot(tail_);
-    if (tail_ >= ring) c.arrived.synchronize();  // its memory is on its way to the device
-    ++tail_;
+    Call& c = calls_.next();
+    if (calls_.started() >= calls_.room) c.arrived.synchronize();  // its memory is on its way to the device
+    calls_.push();
     if (c.in.size() < send) c.in = cuda::Pinned<char>(send);
     if (c.out.size() < recv) c.out = cuda::Pinned<char>(recv);
     c.back = {to, recv, c.out.data()};
@@ -166,7 +163,7 @@ template <class Host> class HostBounceEngine {
     c.tag = tag;
     c.bytes = bytes;
     progress();
-    return {tail_, 0, peer};
+    return {calls_.started(), 0, peer};
   }
   void give(Call& c) {
     auto& engine = host_->engine();
@@ -186,8 +183,7 @@ template <class Host> class HostBounceEngine {
   Host* host_;
   Cuda device_;
   cuda::Stream stream_;
-  std::array<Call, ring> calls_;
-  std::uint64_t tail_ = 0, head_ = 0;  // calls begun; those before head_ are on their way back
+  CallRing<Call> calls_;  // complete: on its way back
 };
 }  // namespace comm
 

@@ -4,12 +4,12 @@
 // all-reduce moves 2 (N - 1) / N times its bytes in and out of a rank, as over a ring, with the bits of every other transport;
 // the root of a broadcast sends all its bytes N - 1 times, and that of a reduce receives them as an all-reduce does.
 #pragma once
-#include <array>
 #include <condition_variable>
 #include <exception>
 #include <functional>
 #include <thread>
 
+#include "../call_ring.hpp"
 #include "../work.hpp"
 #include "mesh.hpp"
 
@@ -18,8 +18,6 @@ namespace skein::inline SKEIN_ABI::comm {
 /// The queue of calls of one rank, and who works on it.
 class GlooCollectives {
  public:
-  static constexpr std::uint64_t ring = 64;  // calls in flight
-
   /// By the thread, once, where a call cannot be carried out: the call, why, and the rank whose connection has ended, or -1.
   using Failed = std::function<void(const std::string& call, const std::string& why, int ended)>;
   GlooCollectives(GlooMesh& mesh, Failed failed)
@@ -32,22 +30,22 @@ class GlooCollectives {
   /// Adds a call, once there is room; returns its number, which complete() reaches.
   std::uint64_t push(const CollectiveCall& o) {
     const std::lock_guard lock(mutex_);
-    calls_[tail_ % ring] = o;
+    calls_.next() = o;
     changed_.notify_all();
-    return ++tail_;
+    return calls_.push();
   }
   std::uint64_t complete() {
     const std::lock_guard lock(mutex_);
-    return head_;
+    return calls_.complete();
   }
   bool full() {
     const std::lock_guard lock(mutex_);
-    return tail_ - head_ == ring;
+    return calls_.full();
   }
   /// Until the call is complete, at most so long. True where it is.
   bool wait(std::uint64_t number, std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, limit, [&] { return head_ >= number || stopping_; }) && head_ >= number;
+    return changed_.wait_for(lock, limit, [&] { return calls_.complete() >= number || stopping_; }) && calls_.complete() >= number;
   }
   /// Ends the thread: nobody touches a caller's memory any more. After the mesh's abort(), or when nothing is under way.
   void stop() {
@@ -60,7 +58,7 @@ class GlooCollectives {
   }
   /// After stop(): what the call under way lacks, within so many seconds.
   std::string missing_text(double limit) {
-    const Signature& s = calls_[head_ % ring].signature;
+    const Signature& s = calls_.oldest().signature;
     const std::string within = " within " + seconds_text(limit), text = call_text();
     const auto missing = [&](int r) { return r != mesh_.rank() && !came_[static_cast<std::size_t>(r)]; };
     const std::string ranks = ranks_text(mesh_.size(), missing);
@@ -77,13 +75,13 @@ class GlooCollectives {
         std::uint64_t call = 0;
         {
           std::unique_lock lock(mutex_);
-          changed_.wait(lock, [&] { return stopping_ || head_ != tail_; });
+          changed_.wait(lock, [&] { return stopping_ || !calls_.empty(); });
           if (stopping_) return;
-          call = head_;
+          call = calls_.complete();
         }
-        run(calls_[call % ring], call);
+        run(calls_[call], call);
         const std::lock_guard lock(mutex_);
-        ++head_;
+        calls_.pop();
         changed_.notify_all();
       }
     } catch (const ConnectionEnded& e) {
@@ -93,7 +91,7 @@ class GlooCollectives {
     }
   }
   /// Of the call under way.
-  std::string call_text() const { return describe(calls_[head_ % ring].signature) + " (call " + std::to_string(head_) + "): "; }
+  std::string call_text() const { return describe(calls_.oldest().signature) + " (call " + std::to_string(calls_.complete()) + "): "; }
 
   void run(const CollectiveCall& o, std::uint64_t call) {
     slot_ = call * 4;
@@ -193,8 +191,7 @@ class GlooCollectives {
   Failed failed_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  std::array<CollectiveCall, ring> calls_;
-  std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
+  CallRing<CollectiveCall> calls_;
   bool stopping_ = false;
   // The thread's.
   std::uint64_t slot_ = 0;

@@ -3,12 +3,12 @@
 // those of several use gloo's connections, on which threads of their own work. The coordinator, over which the ranks met, tells
 // them when one has died or failed.
 #pragma once
-#include <array>
 #include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
 
+#include "../call_ring.hpp"
 #include "../node/shared_links.hpp"
 #include "../node/shared_transport.hpp"
 #include "../options.hpp"
@@ -75,13 +75,13 @@ class GlooEngine {
       return {collectives_->push(o), -1, -1};
     }
     const bool fits = SharedTransport::fits(o.signature);
-    if (!fits) wait_until([&] { return head_ == tail_; }, 0, nullptr);
-    if (tail_ - head_ == calls_.size()) wait_until([&] { return tail_ - head_ < calls_.size(); }, 0, nullptr);
-    CollectiveCall& call = calls_[tail_ % calls_.size()];
+    if (!fits) wait_until([&] { return calls_.empty(); }, 0, nullptr);
+    if (calls_.full()) wait_until([&] { return !calls_.full(); }, 0, nullptr);
+    CollectiveCall& call = calls_.next();
     call = o;
     call.signature.shared_at = fits ? memory_->shared_at(o) : 0;
-    if (tail_++ == head_) memory_->begin(call, head_);
-    Ticket t{tail_, -1, -1};
+    if (calls_.empty()) memory_->begin(call, calls_.complete());
+    Ticket t{calls_.push(), -1, -1};
     progress();
     if (!fits) wait(t), guarded([&] { control_.engine().run(o); });  // the calls have been compared
     return t;
@@ -149,7 +149,7 @@ class GlooEngine {
     guarded([&] {
       if (size_ == 1) is = self_.test(t);
       else if (t.message >= 0) is = links_ ? links_->test(t) : messages_->test(t);
-      else is = (memory_ ? head_ : collectives_->complete()) >= t.number;
+      else is = (memory_ ? calls_.complete() : collectives_->complete()) >= t.number;
     });
     return is;
   }
@@ -157,10 +157,11 @@ class GlooEngine {
   bool step() {
     if (!memory_) return false;
     const bool moved = links_->progress();
-    if (head_ == tail_) return moved;
+    if (calls_.empty()) return moved;
     const bool worked = memory_->step();
     if (!memory_->done()) return worked || moved;
-    if (++head_ != tail_) memory_->begin(calls_[head_ % calls_.size()], head_);
+    calls_.pop();
+    if (!calls_.empty()) memory_->begin(calls_.oldest(), calls_.complete());
     return true;
   }
   template <class F> void guarded(F&& f) {
@@ -214,7 +215,7 @@ class GlooEngine {
       bool moved = false;  // by what came between the last look and their leave
       if (links_ && !left.empty()) guarded([&] { moved = step(); });
       if (!moved && !left.empty()) fail(describe_message(*message) + left + will_not_arrive);
-    } else if (memory_ && head_ != tail_) {
+    } else if (memory_ && !calls_.empty()) {
       const std::string text = memory_->departed_text([&](int r) { return has_left(r); });
       if (!text.empty()) fail(text);
     }
@@ -286,8 +287,7 @@ class GlooEngine {
   Segment segment_;
   std::optional<SharedTransport> memory_;
   std::optional<SharedLinks> links_;
-  std::array<CollectiveCall, 64> calls_;
-  std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
+  CallRing<CollectiveCall> calls_;
   // On several:
   std::optional<GlooMesh> mesh_;
   std::optional<GlooCollectives> collectives_;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../core/error.hpp"
+#include "../call_ring.hpp"
 #include "../collective_call.hpp"
 #include "../request.hpp"
 
@@ -38,18 +39,18 @@ template <class Inside, class Between> class HierarchicalEngine {
     wait(t);
   }
   Ticket start(const CollectiveCall& o) {
-    if (tail_ - head_ == ring) wait_until(head_ + 1);
-    Call& call = calls_[tail_ % ring];
+    if (calls_.full()) wait_until(calls_.complete() + 1);
+    Call& call = calls_.next();
     call.stage = 0;
     call.going = false;
     plan(call, o);
-    ++tail_;
+    const Ticket t{calls_.push(), -1, -1};
     advance();
-    return {tail_, -1, -1};
+    return t;
   }
   bool test(Ticket& t) {
     advance();
-    return head_ >= t.number;
+    return calls_.complete() >= t.number;
   }
   void wait(Ticket& t) { wait_until(t.number); }
   void progress() { advance(); }
@@ -60,7 +61,6 @@ template <class Inside, class Between> class HierarchicalEngine {
   }
 
  private:
-  static constexpr std::uint64_t ring = 64;  // calls in flight, as the engines below
   struct Call {
     std::array<std::optional<CollectiveCall>, 3> stages;  // in the node, between, in the node
     std::vector<std::size_t> counts, blocks;              // pieces of the node's ranks; of the nodes
@@ -201,14 +201,14 @@ template <class Inside, class Between> class HierarchicalEngine {
   }
   void advance() {
     int limit = 2;
-    for (std::uint64_t i = head_; i < tail_; ++i) advance(calls_[i % ring], limit);
-    while (head_ < tail_ && calls_[head_ % ring].stage == 3) ++head_;
+    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) advance(calls_[n], limit);
+    while (!calls_.empty() && calls_.oldest().stage == 3) calls_.pop();
   }
   void wait_until(std::uint64_t number) {
     while (true) {
       advance();
-      if (head_ >= number) return;
-      Call& c = calls_[head_ % ring];  // the first may always begin its stages
+      if (calls_.complete() >= number) return;
+      Call& c = calls_.oldest();  // the first may always begin its stages
       if (c.stage == 1) between_->wait(c.ticket);
       else (c.stage == 0 ? up_ : down_)->wait(c.ticket);
       c.going = false;
@@ -220,8 +220,7 @@ template <class Inside, class Between> class HierarchicalEngine {
   Inside* up_;
   Between* between_;
   Inside* down_;
-  std::array<Call, ring> calls_{};
-  std::uint64_t tail_ = 0, head_ = 0;
+  CallRing<Call> calls_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -3,9 +3,9 @@
 // all ranks are on one node, MPI's own reductions where the order is native (within nodes shared memory before), messages
 // elsewhere. Never waits.
 #pragma once
-#include <array>
 #include <optional>
 
+#include "../call_ring.hpp"
 #include "../options.hpp"
 #include "../self/self_comm.hpp"
 #include "call_history.hpp"
@@ -19,22 +19,20 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// A queue of at most `ring` calls. Where two fit, a call goes through shared memory before MPI, and in native order before
+/// Where two transports fit, a call goes through shared memory before MPI, and in native order before
 /// messages.
 class CallQueue {
  public:
-  static constexpr std::uint64_t ring = 64;  // calls in flight
-
   /// Collective over `comm`. `node`: its ranks on this node. `native`: the order of reductions between nodes; `shares`: memory
   /// within nodes; `alone`: all ranks are on one. `options` are the engine's, and may change.
   CallQueue(MPI_Comm comm, MPI_Comm node, int rank, int ranks, const CommOptions& options, bool native, bool shares, bool alone);
 
-  std::uint64_t started() const { return tail_; }
-  std::uint64_t complete() const { return head_; }
-  bool full() const { return tail_ - head_ == ring; }
-  bool idle() const { return tail_ == head_; }
+  std::uint64_t started() const { return calls_.started(); }
+  std::uint64_t complete() const { return calls_.complete(); }
+  bool full() const { return calls_.full(); }
+  bool idle() const { return calls_.empty(); }
   /// The oldest call that is not complete.
-  const CollectiveCall& current() const { return calls_[head_ % ring]; }
+  const CollectiveCall& current() const { return calls_.oldest(); }
   const CallHistory& history() const { return history_; }
 
   bool native() const { return native_.has_value(); }
@@ -55,7 +53,7 @@ class CallQueue {
   bool step();
 
  private:
-  bool in_memory(const CollectiveCall& o) const { return shared_ && o.signature.element <= 4096; }
+  bool in_memory(const CollectiveCall& o) const { return shared_ && SharedTransport::fits(o.signature); }
   /// f(transport) of the one that works on `o`.
   template <class F> void with_transport(const CollectiveCall& o, F&& f) {
     if (in_memory(o)) f(*shared_);
@@ -77,8 +75,7 @@ class CallQueue {
   MessageTransport messages_;
   SignatureCheck check_;
   CallHistory history_;
-  std::array<CollectiveCall, ring> calls_;
-  std::uint64_t tail_ = 0, head_ = 0;  // calls started, complete
+  CallRing<CollectiveCall> calls_;
   bool checking_ = false;
 };
 

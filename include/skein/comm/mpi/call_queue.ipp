@@ -18,13 +18,14 @@ SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, in
 }
 
 SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
-  CollectiveCall& call = calls_[tail_ % ring];
+  CollectiveCall& call = calls_.next();
   call = o;
   if (in_memory(o)) call.signature.shared_at = shared_->shared_at(o);
-  ++tail_;
+  const bool begins = calls_.empty();
+  const std::uint64_t number = calls_.push();
   if (ranks_ > 1 && !shared_) history_.add(o.signature);
-  if (tail_ == head_ + 1) begin();
-  return tail_;
+  if (begins) begin();
+  return number;
 }
 
 SKEIN_MPI_INLINE void CallQueue::keep() {
@@ -43,7 +44,7 @@ SKEIN_MPI_INLINE bool CallQueue::step() {
   else if (checking_) done = false, moved = checked(o);
   else with_transport(o, [&](auto& t) { moved = t.step(), done = t.done(); });
   if (!done) return moved;
-  ++head_;
+  calls_.pop();
   if (!idle()) begin();
   return true;
 }
@@ -52,12 +53,12 @@ SKEIN_MPI_INLINE void CallQueue::begin() {
   if (ranks_ == 1) return;
   const CollectiveCall& o = current();
   checking_ = options_.check && !in_memory(o);
-  if (checking_) check_.begin(o.signature, head_);
+  if (checking_) check_.begin(o.signature, complete());
   else begin(o);
 }
 
 SKEIN_MPI_INLINE void CallQueue::begin(const CollectiveCall& o) {
-  with_transport(o, [&](auto& t) { t.begin(o, head_); });
+  with_transport(o, [&](auto& t) { t.begin(o, complete()); });
 }
 
 SKEIN_MPI_INLINE bool CallQueue::checked(const CollectiveCall& o) {
