@@ -9,6 +9,8 @@ A table of layers has a line `<!-- layers: FOLDER -->` before it: each layer wit
 row, whose second cell names those that the layer declares (`using options = ...`), where it gives values with their defaults. A layer
 that takes options and declares none is a fault.
 
+A table of environment variables has a line `<!-- environment -->` before it: each SKEIN_ variable that a header reads has a row there.
+
 Usage: option_tables.py <repository> | --update <repository> | --self-test"""
 import pathlib
 import re
@@ -22,6 +24,9 @@ HEAD = "| option | type | default | meaning |\n|---|---|---|---|\n"
 
 LAYERS = re.compile(r"^<!-- layers: (?P<folder>\S+) -->\n(?P<rows>(?:\|.*\n)*)", re.M)
 DECLARED = re.compile(r"using options\s*=\s*(?:detail::)?LayerOptions<List<(?P<known>.*?)>,\s*Options\.\.\.>;", re.S)
+
+ENVIRONMENT = re.compile(r"^<!-- environment -->\n(?P<rows>(?:\|.*\n)*)", re.M)
+READ = re.compile(r"\b(?:environment(?:_\w+)?|getenv)\(\s*\"(SKEIN_\w+)\"")
 
 
 def parts(text):
@@ -83,6 +88,16 @@ def layer_faults(root, folder, rows):
     return faults
 
 
+def variables_read(root):
+    return {name for header in (root / "include").rglob("*.?pp") for name in READ.findall(header.read_text())}
+
+
+def environment_faults(root, rows):
+    """The variables that headers read and that have no row."""
+    shown = {name for row in rows.splitlines()[2:] for name in re.findall(r"`(\w+)`", row.strip("|").split("|")[0])}
+    return [f"of environment variables has no row for {name}, which a header reads" for name in sorted(variables_read(root) - shown)]
+
+
 def fields(text, struct):
     """(name, type, default, sentence) of each field. Raises ValueError with the sentence."""
     found = re.search(rf"^struct {struct} \{{\n(.*?)^\}};", text, re.M | re.S)
@@ -121,7 +136,7 @@ def table(root, path, struct):
 
 
 def check(root, update=False):
-    faults, tables = [], 0
+    faults, tables, names_variables = [], 0, False
     for document in sorted((root / "docs").rglob("*.md")):
         text = document.read_text()
 
@@ -141,10 +156,15 @@ def check(root, update=False):
         changed = TABLE.sub(one, text)
         for match in LAYERS.finditer(text):
             faults += [f"{document.relative_to(root)}: the table {fault}" for fault in layer_faults(root, match["folder"], match["rows"])]
+        for match in ENVIRONMENT.finditer(text):
+            names_variables = True
+            faults += [f"{document.relative_to(root)}: the table {fault}" for fault in environment_faults(root, match["rows"])]
         if update and changed != text:
             document.write_text(changed)
     if not tables:
         faults.append("no document has a table of options")
+    if variables_read(root) and not names_variables:
+        faults.append("no document has a table of the environment variables that headers read")
     return faults
 
 
@@ -189,6 +209,18 @@ def self_test():
             faults = found(header, layer_table + in_page)
             if len(faults) != (1 if sentence else 0) or sentence not in "".join(faults):
                 wrong.append(f"of a table of layers: wanted '{sentence}', found {faults}")
+        (root / "include").mkdir()
+        variables = right + "<!-- environment -->\n| variable | read by |\n|---|---|\n| `SKEIN_A`, `B` | text of `SKEIN_B` |\n"
+        for in_header, sentence in [('environment_switch("SKEIN_A", false)', ""), ('std::getenv("SKEIN_B")', "SKEIN_B"),
+                                    ('environment_number(\n  "SKEIN_C", 1)', "SKEIN_C"), ('getenv("HOME")', "")]:
+            (root / "include/environment.ipp").write_text(in_header)
+            faults = found(header, variables)
+            if len(faults) != (1 if sentence else 0) or sentence not in "".join(faults):
+                wrong.append(f"of a table of variables: wanted '{sentence}', found {faults}")
+        (root / "include/environment.ipp").write_text('getenv("SKEIN_A")')
+        if found(header, right) != ["no document has a table of the environment variables that headers read"]:
+            wrong.append(f"of no table of variables: found {found(header, right)}")
+        (root / "include/environment.ipp").unlink()
         found(header.replace("= 1", "= 2"), right)
         check(root, update=True)
         if page.read_text() != right.replace("`1`", "`2`"):
