@@ -20,6 +20,7 @@
 #include <skein/train/fit_control.ipp>
 #include <skein/train/fit_loop.ipp>
 #include <skein/train/fit_signals.ipp>
+#include <skein/train/fit_state.ipp>
 #include <skein/train/hash.ipp>
 #include <skein/train/history.ipp>
 #include <skein/train/in_archive.ipp>

@@ -59,6 +59,14 @@ inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, 
              "steps, of which an epoch has {}; sk::optim::epochs(30) are epochs",
              first.most, rest.most, steps / of_epoch, of_epoch));
 }
+/// The factor of the rate in a step, from 0. Throws ArgumentError for one that is none.
+inline double factor_of(const optim::Schedule& schedule, std::int64_t step) {
+  const auto factor = static_cast<double>(schedule(step));
+  if (!(factor >= 0 && factor <= 3.4e38)) [[unlikely]]
+    throw ArgumentError(
+        text("fit: the .schedule returns {} for step {}: a factor of the rate is finite and not negative", factor, step + 1));
+  return factor;
+}
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
 

@@ -84,7 +84,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (loop_.first_step_of_loaded() < 0) kept_weights_ = {};  // of another fit
     Steps steps(train_step_, kept_weights_);
     History history = loop_.run(steps, train, options, kept_);
-    if (!loop_.position().running) kept_weights_ = {};  // else it was stopped, and a file that is saved now goes on
+    if (!loop_.state().position().running) kept_weights_ = {};  // else it was stopped, and a file that is saved now goes on
     return history;
   }
 
@@ -145,8 +145,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     policy_state().barrier();  // who has not called this is named
     if (policy_state().rank() == 0) prepared_.note_missing(kept_, "save");
     Steps steps(train_step_, kept_weights_);
+    auto& state = loop_.state();
     train::save_training(
-        path, steps, {loop_.position_for_file(steps), loop_.history(), loop_.callback_state(), kept_, loop_.callback_failure()});
+        path, steps, {loop_.position_for_file(steps), state.history(), state.callback_state(), kept_, state.callback_failure()});
   }
   /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
   /// under every policy but a Pipeline. Throws FileError.
@@ -230,8 +231,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       train::describe(train, "training", options.loader.partition == data::Partition::shared, own.training);
       own.own_part = train::hash_of_part(train, options, policy_state().same_weights());
       train::describe(options.validate, "validation", true, own.training);
-      train::describe(loop_.position(), train_step_.steps(), own.training);
-      loop_.describe(options, model().seed(), own.training);
+      train::describe(loop_.state().position(), train_step_.steps(), own.training);
+      loop_.state().describe(options.seed, model().seed(), own.training);
       train::agree("fit", policy_state(), own);
     }
   }
@@ -257,7 +258,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       const int signal = policy_state().signal();
       if (signal != 0) signals.taken();
       Steps steps(train_step_, kept_weights_);
-      steps.finish(0), steps.compare_weights("at the end of fit"), loop_.served();
+      steps.finish(0), steps.compare_weights("at the end of fit"), loop_.state().served();
       if (signal != 0) (void)policy_state().texts_of_all({}), train::leave_served(signal);  // all together
     }
     return {};

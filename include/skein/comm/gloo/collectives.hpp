@@ -45,7 +45,8 @@ class GlooCollectives {
   /// Until the call is complete, at most so long. True where it is.
   bool wait(std::uint64_t number, std::chrono::nanoseconds limit) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, limit, [&] { return calls_.complete() >= number || stopping_; }) && calls_.complete() >= number;
+    return changed_.wait_for(lock, limit, [&] { return calls_.complete() >= number || stopping_; }) &&
+           calls_.complete() >= number;
   }
   /// Ends the thread: nobody touches a caller's memory any more. After the mesh's abort(), or when nothing is under way.
   void stop() {
@@ -91,7 +92,9 @@ class GlooCollectives {
     }
   }
   /// Of the call under way.
-  std::string call_text() const { return describe(calls_.oldest().signature) + " (call " + std::to_string(calls_.complete()) + "): "; }
+  std::string call_text() const {
+    return describe(calls_.oldest().signature) + " (call " + std::to_string(calls_.complete()) + "): ";
+  }
 
   void run(const CollectiveCall& o, std::uint64_t call) {
     slot_ = call * 4;

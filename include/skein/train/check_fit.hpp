@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options that a fit refuses beforehand: those that would do nothing, or harm, without a word.
+#pragma once
+#include <cstdint>
+
+#include "../core/error.hpp"
+#include "../core/text.hpp"
+#include "../optim/transform/transform.hpp"
+#include "fit_facts.hpp"
+#include "options.hpp"
+#include "signal_watch.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Throws ArgumentError where weights differ between exchanges, and are to be compared there.
+inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
+  if (every < 0) throw ArgumentError("fit: .check.replicas_every is a number of steps: 0 or more");
+  if (every > 0 && facts.ranks > 1 && facts.same_weights != parallel::SameWeights::after_step)
+    throw ArgumentError(
+        "fit: .check.replicas_every is for policies whose ranks have the same weights after each step, as DataParallel's; "
+        "this one's differ between exchanges: leave it out (at the end of fit they are compared in any case)");
+}
+
+/// Throws ArgumentError for options that would do nothing, or harm, without a word.
+inline void check_fit_options(const FitOptions& options) {
+  optim::check_clip_norm("fit", options.clip_norm);
+  nn::check_threads("fit", options.threads);
+  check_interrupt(options.interrupt);
+  if (!options.metrics.empty() && !options.validate)
+    throw ArgumentError(
+        "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "
+        "afterwards by trainer.evaluate(data, {.metrics = ...})");
+  const FitCheckpoint &o = options.checkpoint, none{};
+  if (o.folder.empty() && (o.every != none.every || o.keep != none.keep || o.async))
+    throw ArgumentError("fit: .checkpoint has no .folder, so that nothing would be saved: .checkpoint = {.folder = \"run\"}");
+  if (o.every < 0)
+    throw ArgumentError(text("fit: .checkpoint.every is {}: give 1 or more steps; 0: at each end of an epoch", o.every));
+  if (o.keep < 2)
+    throw ArgumentError(
+        text("fit: .checkpoint.keep is {}: keep 2 or more, so that there is one before the last, which may be damaged", o.keep));
+}
+/// Throws ArgumentError where an epoch has no step.
+inline void check_steps(std::int64_t steps, long batch, std::int64_t samples) {
+  if (steps == 0)
+    throw ArgumentError(
+        text("fit: an epoch has no step: .loader = {.last = LastBatch::drop} leaves out batches that are not full, and "
+             "a batch of {} over all ranks is more than the {} samples of the training data set",
+             batch, samples));
+}
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

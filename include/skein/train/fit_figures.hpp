@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// The figures of a fit, as its records and its progress line have them: seconds, samples a second, the share of the time in which
+// ranks wait for an exchange that nothing hides.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include "../core/clock.hpp"
+#include "fit_facts.hpp"
+#include "progress.hpp"
+#include "records.hpp"
+#include "training_position.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Of one fit on one rank.
+template <class Scalar> class FitFigures {
+ public:
+  FitFigures(FitSteps<Scalar>& steps, const FitFacts& facts) : steps_(steps), facts_(facts) {}
+
+  /// The first step is next.
+  void begin(double now) { start_ = last_ = now; }
+  void begin_epoch() { epoch_ = seconds_now(), exposed_ = steps_.exposed_seconds(); }
+  void count_step() { ++steps_done_; }
+
+  /// Of the training in an epoch that ends, where its sums are those of all ranks.
+  EpochRecord epoch(const TrainingPosition& at, double factor) const {
+    EpochRecord record;
+    record.epoch = static_cast<int>(at.base + at.epoch) + 1;
+    record.step = steps_.steps();
+    record.training.loss = at.sums.mean();
+    if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(at);
+    record.learning_rate = steps_.rate() * factor;
+    const double trained = seconds_of_epoch();
+    record.samples_per_second = static_cast<double>(at.samples) / trained;
+    record.exposed_communication = (steps_.exposed_seconds() - exposed_) / trained;
+    return record;
+  }
+  double seconds_of_epoch() const { return seconds_now() - epoch_; }
+
+  /// Of a step that was made of so many batches, this one the last. Its time is that since the one before.
+  StepRecord step(const nn::LossSums& sums, const data::Batch<Scalar>& batch, int batches, int epoch, double factor) {
+    const double now = seconds_now(), before = std::exchange(last_, now);
+    const auto counted = static_cast<double>((facts_.local_sums ? batch.count : batch.global_count) * facts_.labels_each);
+    StepRecord record;
+    record.step = steps_.steps();
+    record.epoch = epoch;
+    record.loss = sums.mean();
+    if (facts_.labels) record.accuracy = sums.correct / std::max(1.0, counted * batches);
+    record.learning_rate = steps_.rate() * factor;
+    record.seconds = now - before;
+    record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
+    record.exposed_communication = (steps_.exposed_seconds() - exposed_) / std::max(1e-9, now - epoch_);
+    return record;
+  }
+  /// When the last step was recorded.
+  double last() const { return last_; }
+
+  /// Where the training stands in an epoch of so many steps, of a fit of so many epochs.
+  ProgressState progress(const TrainingPosition& at, std::int64_t steps, int epochs, double now) const {
+    ProgressState state;
+    state.epoch = static_cast<int>(at.base + at.epoch) + 1;
+    state.epochs = static_cast<int>(at.base) + epochs;
+    state.step = at.step;
+    state.steps = steps;
+    state.loss = at.sums.mean();
+    if (facts_.labels) state.accuracy = accuracy(at);
+    const double passed = std::max(1e-9, now - epoch_);
+    state.samples_per_second = static_cast<double>(at.samples) / passed;
+    if (facts_.ranks > 1) state.exposed_communication = (steps_.exposed_seconds() - exposed_) / passed;
+    const std::int64_t left = (epochs - at.epoch) * steps - at.step;
+    state.seconds_left = seconds_left(now - start_, steps_done_, steps_done_ + left);
+    return state;
+  }
+
+ private:
+  double accuracy(const TrainingPosition& at) const {
+    return at.sums.correct / std::max(1.0, static_cast<double>(at.samples * facts_.labels_each));
+  }
+
+  FitSteps<Scalar>& steps_;
+  const FitFacts& facts_;
+  double start_ = 0, last_ = 0;     // seconds: the fit's begin, the last recorded step
+  double epoch_ = 0, exposed_ = 0;  // the epoch's begin, exposed seconds until then
+  std::int64_t steps_done_ = 0;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

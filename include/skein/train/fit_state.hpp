@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training keeps from one fit to the next, and in its files: where it stands, its history, the states of its callbacks;
+// and how a loaded one goes on.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "../core/named_values.hpp"
+#include "fit_facts.hpp"
+#include "history.hpp"
+#include "options.hpp"
+#include "training_position.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train {
+struct FileRecords;
+}
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// The sums of all ranks.
+nn::LossSums sum_over_ranks(SavedTraining& training, const nn::LossSums& own);
+/// Adds up the sums of an epoch over the ranks, where they are each rank's own; `at` keeps those of each as well.
+void reduce_sums(TrainingPosition& at, const FitFacts& facts, SavedTraining& training);
+
+/// Of one training. It knows nothing of steps or networks.
+class FitState {
+ public:
+  const TrainingPosition& position() const { return place_; }
+  TrainingPosition& position() { return place_; }
+  /// Of the fit that is going on, or that was stopped.
+  const History& history() const { return history_; }
+  History& history() { return history_; }
+  /// Of the epoch that is going on, over all fits, from 1.
+  int epoch_number() const { return static_cast<int>(place_.base + place_.epoch) + 1; }
+
+  /// It becomes what a file says, and goes on from there at the next fit.
+  void resume(const FitFacts& facts, FileRecords&& records);
+  /// A loaded one whose fit has not begun; and whether that fit goes on with it, or begins anew with its weights.
+  bool loaded() const { return resumed_; }
+  bool goes_on() const { return resumed_ && (place_.running || place_.epoch > 0); }
+  /// Epochs before the next fit.
+  std::int64_t epochs_before() const { return goes_on() ? place_.base : place_.base + place_.epoch + (place_.step > 0 ? 1 : 0); }
+  /// Of the samples' order: what is asked for, or of a loaded training the file's, or the model's.
+  Seed seed_of(Seed asked, Seed of_model) const;
+  /// What ranks compare of the seed, and of whether a loaded training goes on.
+  void describe(Seed asked, Seed of_model, NamedValues& to) const;
+
+  /// A fit begins: it goes on, or its epochs count on from the last one's. An epoch has so many steps. Throws ArgumentError where
+  /// a loaded training cannot go on so.
+  void begin(const EpochOrder& order, std::int64_t steps, int epochs, SavedTraining& training);
+  /// After it. They go on where those of a loaded training were; they live until forget_callbacks().
+  void begin_callbacks(Callbacks& callbacks, int rank);
+  void forget_callbacks() { callbacks_ = nullptr; }
+  /// There is no fit to be made: the callbacks become those of the file.
+  void end_without_fit(Callbacks& callbacks);
+  /// Of a rank that serves: its fit is over.
+  void served() { place_.running = resumed_ = false; }
+
+  /// Writes the callbacks' states down.
+  void keep_callbacks();
+  /// Them: of the fit that is going on, else as they were kept or loaded.
+  const std::string& callback_state();
+  /// The same as they were written down last.
+  const std::string& kept_callbacks() const { return callback_state_; }
+  /// Why callback_state() is not of now: what the serialize() of a callback threw, which all ranks hear when rank 0 writes.
+  const std::string& callback_failure() const { return callback_failure_; }
+
+ private:
+  void load_callbacks(Callbacks& callbacks) const;
+
+  TrainingPosition place_{};
+  History history_{};
+  Seed loaded_seed_{};
+  Callbacks* callbacks_ = nullptr;  // of the fit that is going on
+  std::string callback_failure_;
+  std::string callback_state_;                // of a loaded training, until its fit begins
+  std::string loaded_optimizer_;              // the same: lines of NamedValues
+  bool resumed_ = false, continues_ = false;  // loaded; the fit that is going on goes on with it
+};
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD
+
+#if !SKEIN_COMPILED
+#include "fit_state.ipp"
+#endif

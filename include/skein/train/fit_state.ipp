@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of fit_state.hpp.
+#pragma once
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "archive.hpp"
+#include "fit_state.hpp"
+#include "model_file.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+SKEIN_INLINE nn::LossSums sum_over_ranks(SavedTraining& training, const nn::LossSums& own) {
+  double all[3] = {own.loss, own.weight, own.correct};
+  training.reduce(all);
+  return {all[0], all[1], all[2]};
+}
+
+SKEIN_INLINE void reduce_sums(TrainingPosition& at, const FitFacts& facts, SavedTraining& training) {
+  at.sums_of_ranks.clear();
+  if (!facts.local_sums) return;
+  at.sums_of_ranks.resize(3 * static_cast<std::size_t>(facts.ranks));
+  if (facts.rank < facts.ranks) {  // a rank that serves has none
+    double* const own = at.sums_of_ranks.data() + 3 * facts.rank;
+    own[0] = at.sums.loss, own[1] = at.sums.weight, own[2] = at.sums.correct;
+  }
+  training.reduce(at.sums_of_ranks);  // with zeros: exact
+  at.sums = sum_over_ranks(training, at.sums);
+}
+
+SKEIN_INLINE void FitState::resume(const FitFacts& facts, FileRecords&& records) {
+  place_ = records.place;
+  if (facts.local_sums) {
+    const auto& all = place_.sums_of_ranks;
+    if (facts.rank < facts.ranks && all.size() == 3 * static_cast<std::size_t>(facts.ranks)) {
+      const double* const own = all.data() + 3 * facts.rank;
+      place_.sums = {own[0], own[1], own[2]};
+    } else if (facts.rank != 0) {
+      place_.sums = {};  // the file's are of all ranks
+    }
+  }
+  history_ = std::move(records.history);
+  callback_state_ = std::move(records.callbacks);
+  loaded_optimizer_ = std::move(records.optimizer);
+  loaded_seed_ = Seed{place_.order.seed};
+  resumed_ = true;
+}
+
+SKEIN_INLINE Seed FitState::seed_of(Seed asked, Seed of_model) const {
+  if (asked.value != 0) return asked;
+  return loaded_seed_.value != 0 ? loaded_seed_ : of_model;
+}
+
+SKEIN_INLINE void FitState::describe(Seed asked, Seed of_model, NamedValues& to) const {
+  to.add("the seed (.seed, else the model's)", seed_of(asked, of_model).value);
+  to.add("whether load() was called", resumed_);
+}
+
+SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, int epochs, SavedTraining& training) {
+  continues_ = goes_on();
+  if (!continues_) {
+    place_.base = epochs_before();
+    place_.epoch = place_.step = 0;
+    place_.sums = {};
+    place_.samples = 0;
+    place_.rate_factor = 1;
+    place_.first_step = training.steps();
+    history_ = History{};
+  } else {
+    check_epochs(place_, epochs), check_order(place_, order);
+    if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), place_, order);
+  }
+  loaded_optimizer_.clear();
+  resumed_ = false;
+  place_.running = true;
+  place_.ended = false;
+  place_.order = order;
+  if (place_.step > steps)
+    throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
+                        " of its epoch, this data set and batch have " + std::to_string(steps) +
+                        ": go on with the same .batch and data");
+}
+
+SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks) const {
+  from_bytes(byte_span(callback_state_), callbacks, "the callbacks of the loaded training");
+}
+
+SKEIN_INLINE void FitState::begin_callbacks(Callbacks& callbacks, int rank) {
+  if (!callback_state_.empty() && continues_) {
+    if (callbacks.size() > 0) load_callbacks(callbacks);
+    else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
+  }
+  callback_state_.clear();
+  callbacks_ = &callbacks;
+}
+
+SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks) {
+  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks);
+  callback_state_.clear();
+  resumed_ = place_.running = false;
+}
+
+SKEIN_INLINE void FitState::keep_callbacks() {
+  callback_failure_.clear();
+  noting(callback_failure_, [&] {
+    const std::vector<std::byte> bytes = to_bytes(*callbacks_);
+    callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  });
+}
+
+SKEIN_INLINE const std::string& FitState::callback_state() {
+  if (callbacks_) keep_callbacks();
+  return callback_state_;
+}
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+// The batches of a fit and its figures: what decides the order of samples, memory for every batch size, and what records say.
+#include "skein/train/fit_batches.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/train/fit_figures.hpp>
+#include <skein/train/fit_steps.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+namespace nn = skein::nn;
+using namespace skein::train::detail;
+
+namespace {
+struct Net : nn::Sequential<nn::Linear<3>> {};
+
+/// A training of 23 samples in three classes.
+struct Fixture {
+  sk::Tensor<float, 2> x{sk::dims(23, 4)};
+  sk::Tensor<std::int32_t, 1> y{sk::dims(23)};
+  sk::Model<Net, sk::Shape<4>> model{sk::Seed{1}};
+  sk::Trainer<sk::Model<Net, sk::Shape<4>>, nn::CrossEntropy, sk::optim::Sgd> trainer{model, nn::CrossEntropy{},
+                                                                                      sk::optim::Sgd{.lr = 0.5f}};
+  sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
+  FitStepsOf<std::remove_cvref_t<decltype(trainer.train_step())>> steps{trainer.train_step(), kept};
+
+  Fixture() {
+    for (long i = 0; i < 23; ++i) y(i) = static_cast<std::int32_t>(i % 3);
+  }
+};
+}  // namespace
+
+TEST_CASE("the batches of a fit: their order, and memory for the last and the validation's") {
+  Fixture f;
+  const auto set = sk::data::from_tensors(f.x, f.y);
+  const FitFacts facts = f.steps.facts();
+  const sk::FitOptions options{.batch = 5, .validate = set, .threads = 1};
+  FitBatches<float> batches(f.steps, set, options, facts, sk::Seed{9});
+  CHECK(batches.training().steps() == 5);
+  REQUIRE(batches.validation());
+  CHECK(batches.validation()->steps() == 5);
+  const sk::train::EpochOrder order = batches.order();
+  CHECK((order.seed == 9 && order.batch == 5 && order.samples == 23 && order.shards == 0));
+  CHECK((order.shuffle && order.keeps_last));
+  batches.reserve(f.steps, {.threads = 1});
+  CHECK(f.steps.capacity() >= 5);
+  for (const auto& batch : batches.training().epoch(0)) f.steps.step(batch, {});
+  CHECK(f.steps.steps() == 5);
+
+  const sk::FitOptions others{.batch = 5, .threads = 1, .loader = {.shuffle = false, .last = sk::data::LastBatch::drop}};
+  FitBatches<float> dropping(f.steps, set, others, facts, sk::Seed{9});
+  CHECK(dropping.training().steps() == 4);
+  CHECK(!dropping.validation());
+  CHECK((!dropping.order().shuffle && !dropping.order().keeps_last));
+
+  const sk::FitOptions large{.batch = 64, .threads = 1, .loader = {.last = sk::data::LastBatch::drop}};
+  CHECK_THROWS_AS(FitBatches<float>(f.steps, set, large, facts, sk::Seed{9}), sk::ArgumentError);
+}
+
+TEST_CASE("the shards of Partition::local decide the order of samples by their sizes") {
+  Fixture f;
+  const auto set = sk::data::from_tensors(f.x, f.y);
+  const sk::FitOptions options{.batch = 5, .threads = 1, .loader = {.partition = sk::data::Partition::local}};
+  FitBatches<float> batches(f.steps, set, options, f.steps.facts(), sk::Seed{9});
+  CHECK(batches.order().samples == 23);
+  CHECK(batches.order().shards != 0);
+}
+
+TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, and what is left") {
+  Fixture f;
+  FitFacts facts = f.steps.facts();
+  FitFigures<float> figures(f.steps, facts);
+  const double before = sk::seconds_now();
+  figures.begin(before);
+  figures.begin_epoch();
+  sk::train::TrainingPosition at;
+  at.base = 2, at.epoch = 1, at.step = 2, at.samples = 20;
+  at.sums = {10, 20, 15};
+  for (int i = 0; i < 2; ++i) figures.count_step();
+
+  const sk::train::EpochRecord epoch = figures.epoch(at, 0.5);
+  CHECK(epoch.epoch == 4);
+  CHECK(epoch.training.loss == 0.5);
+  CHECK(epoch.training.accuracy == 0.75);
+  CHECK(epoch.learning_rate == 0.25);
+  CHECK(epoch.samples_per_second >= 20 / (sk::seconds_now() - before));
+
+  sk::data::Batch<float> batch;
+  batch.count = 5, batch.global_count = 10;
+  const sk::train::StepRecord step = figures.step({4, 8, 12}, batch, 2, 4, 1);
+  CHECK((step.epoch == 4 && step.loss == 0.5 && step.learning_rate == 0.5));
+  CHECK(step.accuracy == 12.0 / 20);  // of both batches of the step, over all ranks
+  CHECK(figures.last() >= before);
+  CHECK(step.seconds >= 0);
+
+  const sk::train::ProgressState progress = figures.progress(at, 4, 3, before + 6);
+  CHECK((progress.epoch == 4 && progress.epochs == 5 && progress.step == 2 && progress.steps == 4));
+  CHECK(progress.accuracy == 0.75);
+  CHECK(progress.seconds_left == Approx(6.0 / 2 * 6));  // two steps took 6 s; two of this epoch are left, and four of the next
+  CHECK(progress.exposed_communication != progress.exposed_communication);  // of one rank: not measured
+  facts.labels = false;
+  CHECK(figures.epoch(at, 1).training.accuracy != figures.epoch(at, 1).training.accuracy);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training keeps between fits: epochs count on, a loaded training goes on, and sums of ranks go into a file and come back.
+#include "skein/train/fit_state.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <string>
+
+#include <skein/train/model_file.hpp>
+
+namespace sk = skein;
+namespace train = skein::train;
+using train::detail::FitState;
+using Catch::Contains;
+
+namespace {
+/// A training that has made so many steps; its ranks' sums are `others` and its own.
+struct Training final : train::SavedTraining {
+  std::int64_t made = 0;
+  double others = 0;
+  int rank() const override { return 1; }
+  int ranks() const override { return 2; }
+  std::int64_t steps() override { return made; }
+  void set_steps(std::int64_t n) override { made = n; }
+  std::string optimizer_lines() override { return {}; }
+  int state_arrays() override { return 0; }
+  std::string loss_name() override { return "Mse"; }
+  std::span<const sk::plan::LayerNode> layers() override { return {}; }
+  const char* placement() override { return "replicated"; }
+  void save_to(train::SectionSink&, bool) override {}
+  void saved() override {}
+  void load_from(train::SectionSource&) override {}
+  void start_again() override {}
+  void reduce(std::span<double> values) override {
+    for (double& v : values) v += others;
+  }
+  std::vector<std::string> texts_of_all(const std::string& own) override { return {own}; }
+};
+
+constexpr train::EpochOrder order{.seed = 7, .batch = 10, .samples = 40};
+
+/// As a file has it: within the third epoch of a fit that began after two others and 30 steps.
+train::FileRecords records() {
+  train::FileRecords r;
+  r.place.base = 2, r.place.epoch = 1, r.place.step = 3, r.place.running = true, r.place.first_step = 30;
+  r.place.order = order;
+  return r;
+}
+}  // namespace
+
+TEST_CASE("epochs of a fit count on from those of the last one, also where that stopped within an epoch") {
+  FitState state;
+  Training training;
+  state.begin(order, 4, 3, training);
+  CHECK((state.position().running && !state.goes_on() && state.epoch_number() == 1));
+  state.position().epoch = 2;
+  state.position().step = 1;
+  state.position().rate_factor = 0.5;
+  training.made = 9;
+  CHECK(state.epochs_before() == 3);
+  state.begin(order, 4, 3, training);
+  CHECK(state.position().base == 3);
+  CHECK(state.epoch_number() == 4);
+  CHECK(state.position().step == 0);
+  CHECK(state.position().first_step == 9);
+  CHECK(state.position().rate_factor == 1);
+}
+
+TEST_CASE("a loaded training goes on at its step, unless its place or its data say otherwise") {
+  const train::detail::FitFacts facts{.rank = 1, .ranks = 2};
+  FitState state;
+  Training training;
+  training.made = 36;
+  state.resume(facts, records());
+  CHECK((state.loaded() && state.goes_on() && state.epochs_before() == 2));
+  CHECK(state.seed_of({}, sk::Seed{3}).value == 7);
+  CHECK(state.seed_of(sk::Seed{5}, sk::Seed{3}).value == 5);
+  SECTION("as it was") {
+    state.begin(order, 4, 3, training);
+    CHECK((state.position().step == 3 && state.position().base == 2 && state.position().first_step == 30));
+    CHECK(!state.loaded());
+  }
+  SECTION("with an epoch that is shorter than its step") {
+    CHECK_THROWS_WITH(state.begin(order, 2, 3, training), Contains("was at step 3 of its epoch, this data set and batch have 2"));
+  }
+  SECTION("with all its epochs behind it") { CHECK_THROWS_AS(state.begin(order, 4, 1, training), sk::ArgumentError); }
+  SECTION("with other samples") {
+    train::EpochOrder other = order;
+    other.batch = 20;
+    CHECK_THROWS_AS(state.begin(other, 4, 3, training), sk::ArgumentError);
+  }
+}
+
+TEST_CASE("sums that are each rank's own are written for each of them, and each takes its own back") {
+  const train::detail::FitFacts facts{.rank = 1, .ranks = 2, .local_sums = true};
+  Training training;
+  training.others = 100;  // what the other rank adds to each number
+  train::TrainingPosition at;
+  at.sums = {1, 2, 3};
+  train::detail::reduce_sums(at, facts, training);
+  CHECK(at.sums.loss == 101);
+  CHECK(at.sums.weight == 102);
+  CHECK(at.sums_of_ranks == std::vector<double>{100, 100, 100, 101, 102, 103});
+  train::FileRecords saved = records();
+  saved.place.sums = {5, 6, 7};
+  saved.place.sums_of_ranks = {10, 20, 30, 1, 2, 3};
+  FitState state;
+  SECTION("of as many ranks") {
+    state.resume(facts, std::move(saved));
+    CHECK(state.position().sums.loss == 1);
+    CHECK(state.position().sums.correct == 3);
+  }
+  SECTION("of another number: rank 0 has those of all") {
+    saved.place.sums_of_ranks = {1, 2, 3};
+    state.resume(facts, std::move(saved));
+    CHECK(state.position().sums.loss == 0);
+  }
+  SECTION("where all have the same: none are written for each") {
+    train::detail::reduce_sums(at, {.rank = 1, .ranks = 2}, training);
+    CHECK(at.sums_of_ranks.empty());
+    CHECK(at.sums.loss == 101);
+  }
+}
