@@ -124,7 +124,8 @@ class GlooEngine {
   void start_threads() {
     collectives_.emplace(*mesh_, [this](const std::string& call, const std::string& why, int ended) {
       const bool left = ended >= 0 && turns_out_left(ended);
-      if (!client().failed()) client().fail(left ? call + "rank " + std::to_string(ended) + will_not_arrive : why);
+      const std::string what = left ? "rank " + std::to_string(ended) + will_not_arrive : why;
+      if (!client().failed()) client().fail(ended < 0 ? what : call + what);
     });
     messages_.emplace(*mesh_, [this](int ended, const std::string& why) {
       if (turns_out_left(ended)) return true;
@@ -241,9 +242,9 @@ class GlooEngine {
     }
     if (failed_) throw CommError(message_);
   }
-  /// By a thread. The connection to a rank has ended: because it has left? If the coordinator says nothing within a second, no.
+  // By a thread. The connection to a rank has ended: because it has left? If the coordinator says nothing in ten seconds, no.
   bool turns_out_left(int rank) {
-    for (int i = 0; i < 100 && !client().failed() && !mesh_->aborted() && !has_left(rank); ++i)
+    for (int i = 0; i < 1000 && !client().failed() && !mesh_->aborted() && !has_left(rank); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return has_left(rank);
   }

@@ -125,6 +125,11 @@ class GlooMesh {
   int rank() const { return context_->rank; }
   int size() const { return context_->size; }
 
+  /// What is said of a connection that has ended while both ranks live.
+  std::string ended_text(int with, const char* why) const {
+    return "the connection of rank " + std::to_string(rank()) + " with rank " + std::to_string(with) + " has ended (" + why +
+           "): look at the network between them";
+  }
   std::unique_ptr<Buffer> buffer(const void* data, std::size_t bytes) {
     return context_->createUnboundBuffer(const_cast<void*>(data), bytes);
   }
@@ -205,11 +210,11 @@ class GlooMesh {
     client.check();
   }
   static std::chrono::milliseconds forever() { return std::chrono::hours(24 * 365); }
-  template <class F> static void with(int peer, F&& f) {
+  template <class F> void with(int peer, F&& f) {
     try {
       f();
     } catch (const CommError&) { throw; } catch (const std::exception& e) {
-      throw ConnectionEnded(peer, e.what());
+      throw ConnectionEnded(peer, ended_text(peer, e.what()));
     }
   }
   static bool has_come(Buffer& b) {

@@ -180,7 +180,7 @@ class GlooMessages {
     try {
       f();
     } catch (const std::exception& e) {
-      if (mesh_.aborted() || !ended_(with, e.what())) return;
+      if (mesh_.aborted() || !ended_(with, mesh_.ended_text(with, e.what()))) return;
       const std::lock_guard lock(mutex_);
       peer(with).gone = true;
       changed_.notify_all();
