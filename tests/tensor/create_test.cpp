@@ -47,4 +47,7 @@ TEST_CASE("random fills depend on seed, stream and logical index only") {
   const sk::Tensor n = sk::normal<double>(sk::Seed{5}, sk::dims(100000), 2, 0.5);
   CHECK(std::abs(mean(n) - 2) < 0.01);
   CHECK(std::abs(mean(square(n - 2)) - 0.25) < 0.01);
+  sk::Tensor<double, 1> every_second(sk::dims(200));
+  sk::fill_normal(every_second(sk::range(0, 200, 2)), sk::Seed{5}, 2.0, 0.5);
+  for (long i = 0; i < 100; ++i) CHECK((every_second(2 * i) == n(i) && every_second(2 * i + 1) == 0));
 }

@@ -102,6 +102,9 @@ TEST_CASE("CSV: a line an epoch, empty where nothing was measured, metrics as co
   history.write_csv(folder / "history.csv");
   CHECK(support::read_text(folder / "history.csv") == history.csv());
   CHECK(folder.names().size() == 1);
+  history.add(sk::train::StepRecord{.step = 1, .epoch = 1, .loss = 2});
+  history.write_steps_csv(folder / "steps.csv");
+  CHECK(support::read_text(folder / "steps.csv") == history.steps_csv());
 }
 
 TEST_CASE("CSV: a metric has one column, whatever other metrics an epoch has") {

@@ -45,11 +45,6 @@ struct ColumnCut {
 
 namespace kernel {
 
-/// The column of element i; a 32-bit division, several times cheaper, where the index allows.
-constexpr long column_of(long i, long width) {
-  return i <= 0xffffffffL ? static_cast<long>(static_cast<unsigned>(i) % static_cast<unsigned>(width)) : i % width;
-}
-
 struct AddTwoSums {
   constexpr TwoSums operator()(const TwoSums& a, const TwoSums& b) const { return a + b; }
 };
