@@ -20,9 +20,11 @@ struct CapturedStepKey {
   bool accumulate = false, update = true, exchange = false;
   long global_count = 0;
   friend bool operator==(const CapturedStepKey&, const CapturedStepKey&) = default;
-  /// Alike for all ranks, whose shares of a batch may differ: they must launch, capture and replay at the same steps.
+  /// Alike for all ranks, whose shares of a batch may differ, and lie elsewhere: they must launch, capture and replay at the same
+  /// steps.
   bool alike(const CapturedStepKey& o) const {
     CapturedStepKey same = o;
+    same.x = x, same.labels = labels, same.targets = targets;
     same.count = count;
     return *this == same;
   }
@@ -44,9 +46,10 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   /// The batch where the device reads it; valid until finish().
   template <class Given> static decltype(auto) stage(const Given& batch) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}
-  /// kind(): the CapturedStepKey; begin(), all(): the step; host(): what of all() writes arguments for a captured step.
-  template <class Kind, class Begin, class All, class Host>
-  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Begin&&, All&& all, Host&&) {
+  /// kind(): the CapturedStepKey; begin(), all(): the step; host(): what of all() writes arguments for a captured step;
+  /// refusing(bool): the first of the ranks that work in the step whose capture was refused, -1 where none was.
+  template <class Kind, class Begin, class All, class Host, class Refusing>
+  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Begin&&, All&& all, Host&&, Refusing&&) {
     all();
   }
   /// Around the part of a step whose kernels have arguments that change.

@@ -262,7 +262,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
           [&] {
             if constexpr (!on_host<Device>)
               if (step.update) DeviceUpdate::update(parts_, step);
-          });
+          },
+          [&](bool refused) { return first_refusing(refused); });
     } catch (...) {
       if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
       accumulated_ = 0;
@@ -334,8 +335,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`; and
   /// nothing may wait for a number.
   bool capturable(const State& step) {
+    constexpr bool in_each_pass = PolicyState::capabilities.has(parallel::Capability::reduces_statistics);
     if constexpr (on_host<Device>) return false;
-    else return (!step.exchange || PolicyState::capturable) && !(step.update && optim::needs_tensors<Optimizer>);
+    else
+      return (PolicyState::capturable || !(step.exchange || in_each_pass)) && !(step.update && optim::needs_tensors<Optimizer>);
+  }
+  /// The first rank that says so, -1: none. All ranks take part.
+  int first_refusing(bool refused) {
+    const std::uint64_t own[] = {refused};
+    const std::vector<std::uint64_t> all = parts_.policy_state.numbers_of_all(own);
+    const auto at = std::find(all.begin(), all.end(), 1u);
+    return at == all.end() ? -1 : static_cast<int>(at - all.begin());
   }
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;

@@ -20,6 +20,21 @@ namespace sk = skein;
 namespace nn = skein::nn;
 using Catch::Matchers::Contains;
 
+namespace refused_capture_test {
+thread_local bool waits = false;  // of this rank's thread
+/// A layer that waits for its device on some ranks: their steps cannot be captured.
+struct WaitsOn {
+  static constexpr sk::LayerInfo describe(sk::Extents in) { return {.output = in}; }
+  template <class I, class Frame> static void forward(Frame& f) {
+    if (waits) sk::cuda::synchronize(sk::cuda::current_device());
+    sk::ops::copy<typename Frame::Device>(f.y, f.x, f.batch * sk::sample_pitch(I::extents));
+  }
+  template <class I, class Frame> static void backward(Frame& f) {
+    if (f.dx) sk::ops::copy<typename Frame::Device>(f.dx, f.dy, f.batch * sk::sample_pitch(I::extents));
+  }
+};
+}  // namespace refused_capture_test
+
 namespace {
 using Net = nn::Sequential<nn::Linear<17>, nn::Relu, nn::Linear<9>, nn::Tanh, nn::Linear<3>>;
 /// A network whose samples depend on each other.
@@ -31,6 +46,14 @@ struct Points {
   Points() {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(sk::random_uniform(7, 0, i)) - 0.5f;
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::sin(3 * x[i % 100] + x[(i * 7) % 200]);
+  }
+  sk::BatchView<float> batch(long begin, long count) const {
+    return {.x = x.data() + 4 * begin,
+            .pitch = 4,
+            .targets = y.data() + 3 * begin,
+            .target_pitch = 3,
+            .count = count,
+            .global_count = count};
   }
 };
 
@@ -129,6 +152,12 @@ void in_parts(sk::NcclComm& world) {
   const auto policy = sk::parallel::DataParallel{world, {.bucket_bytes = 1}, Sharded<2>{}, SyncBatchNorm{}};
   require_same(train<Coupled>(world.where(), policy, clipped), train<Coupled>(sk::Cpu{}, sk::parallel::SingleProcess{}, clipped),
                2e-5);
+  sk::FitOptions accumulated = short_fit;
+  accumulated.batch = 10;
+  accumulated.step.accumulate = 2;
+  const Result r = train<Coupled>(world.where(), sk::parallel::DataParallel{world, SyncBatchNorm{}}, accumulated);
+  require_same(r, train<Coupled>(sk::Cpu{}, sk::parallel::SingleProcess{}, accumulated), 2e-5);
+  RANK_CHECK(r.replays == 0);  // a step without an update asks the other ranks too
 }
 /// Under a transform of tensors slices end at parameters, and the norm behind it is one over all of them.
 void chains_in_parts(sk::NcclComm& world) {
@@ -146,6 +175,58 @@ void in_two_halves(sk::NcclComm& world) {
   for (const long bucket : {1L, 1L << 20})
     require_same(train(world.where(), DataParallel{world, {.bucket_bytes = bucket}, ExchangeBy<InTwoHalves>{}}, short_fit),
                  serial, 2e-5);
+}
+/// One rank's step waits for its device, and cannot be captured: no rank's is.
+void refused_on_rank_1(sk::NcclComm& world) {
+  using Waiting = nn::Sequential<nn::Linear<9>, refused_capture_test::WaitsOn, nn::Linear<3>>;
+  refused_capture_test::waits = world.rank() == 1;
+  sk::Model<Waiting, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, world.where()};
+  const Points points;
+  sk::train::TrainStep step{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
+  step.reserve({.capacity = 6, .threads = 1});
+  for (int s = 0; s < 8; ++s) (void)step.step(points.batch(6 * s, 6));
+  RANK_CHECK(step.totals().weight > 0);
+  RANK_CHECK(step.device().replays() == 0);
+  RANK_CHECK(step.device().graphs() == 0);
+  const std::string& note = step.device().note();
+  RANK_CHECK(note.starts_with("steps are launched kernel by kernel, since they cannot be captured: "));
+  RANK_CHECK(world.rank() == 1 || note.ends_with("rank 1's were refused"));
+}
+/// The memory of one rank's batches moves when a larger one comes, and the batches of one rank lie anywhere on its device: it
+/// captures again while the others replay.
+void batches_elsewhere(sk::NcclComm& world) {
+  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, world.where()};
+  sk::Model<Net, sk::Shape<4>> serial{sk::Seed{3}};
+  const Points points;
+  sk::train::TrainStep step{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
+  sk::train::TrainStep alone{serial, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
+  step.reserve({.capacity = 20, .threads = 1});
+  alone.reserve({.capacity = 20, .threads = 1});
+  std::vector<sk::Arena<float, sk::Cuda>> places;
+  for (int s = 0; s < 50; ++s) {
+    const long begin = s % 5 * 20, mine = world.rank() == 0 ? 10 : 10 / (world.size() - 1);
+    auto batch = points.batch(begin + (world.rank() == 0 ? 0 : 10 + mine * (world.rank() - 1)), mine);
+    batch.global_count = 20;
+    if (world.rank() == 1) {  // each in memory of its own
+      const auto there = [&](const float* from, std::size_t n) {
+        places.emplace_back(n, world.where());
+        sk::Copy<sk::Cuda, sk::Cpu>::run(places.back().data(), from, n * sizeof(float), world.where(), sk::Cpu{});
+        return places.back().data();
+      };
+      sk::BatchView<float, sk::Cuda> on_device{.pitch = batch.pitch, .count = batch.count, .global_count = 20};
+      on_device.x = there(batch.x, static_cast<std::size_t>(batch.count * batch.pitch));
+      on_device.targets = there(batch.targets, static_cast<std::size_t>(batch.count * batch.target_pitch));
+      on_device.target_pitch = batch.target_pitch;
+      (void)step.step(on_device);
+    } else {
+      (void)step.step(batch);
+    }
+    (void)alone.step(points.batch(begin, 20));
+  }
+  RANK_CHECK(std::abs(step.totals().mean() - alone.totals().mean()) < 2e-5);
+  RANK_CHECK(step.device().replays() == 49);
+  RANK_CHECK(step.device().graphs() <= 32);
+  RANK_CHECK(step.device().note().empty() == (world.rank() != 1));
 }
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};  // whatever the rank
@@ -165,6 +246,16 @@ TEST_CASE("data-parallel training on devices of one process agrees with the seri
   CHECK(on_devices(devices, in_parts) == "");
   CHECK(on_devices(devices, chains_in_parts) == "");
   CHECK(on_devices(devices, in_two_halves) == "");
+}
+
+TEST_CASE("ranks launch captured steps at the same time, or none does") {
+  const int devices = GENERATE(2, 3);
+  if (sk::cuda::device_count() < devices) {
+    WARN("needs " << devices << " devices");
+    return;
+  }
+  CHECK(on_devices(devices, refused_on_rank_1) == "");
+  CHECK(on_devices(devices, batches_elsewhere) == "");
 }
 
 TEST_CASE("a model on another device than its rank's communicator is refused") {

@@ -65,6 +65,7 @@ struct Call {
   ncclDataType_t type;
   ncclRedOp_t op;
   int root;
+  bool captured = false;  // it comes with a graph that is launched
   bool operator==(const Call& o) const {
     return kind == o.kind && count == o.count && type == o.type && op == o.op && root == o.root;
   }
@@ -268,6 +269,7 @@ ncclResult_t refuse(ncclResult_t result, const std::string& words) {
 
 Job collective(const std::shared_ptr<State>& state, Call call, cudaStream_t stream) {
   auto number = std::make_shared<unsigned long>(0);
+  call.captured = capturing(stream);
   auto post = [state, call, number] {
     Clique& clique = *state->clique;
     const std::lock_guard hold(clique.lock);
@@ -285,6 +287,13 @@ Job collective(const std::shared_ptr<State>& state, Call call, cudaStream_t stre
                  std::to_string(call.count) + " values, rank " + std::to_string(r) + " calls " +
                  names[static_cast<int>(round.calls[r].kind)] + " of " + std::to_string(round.calls[r].count) +
                  ": a real NCCL hangs here, or mixes them up");
+        std::abort();
+      }
+    for (std::size_t r = 0; r < round.here.size(); ++r)
+      if (round.here[r] && round.calls[r].captured != call.captured) {
+        complain("rank " + std::to_string(call.captured ? rank : r) + " launches " + names[static_cast<int>(call.kind)] +
+                 " with a graph, rank " + std::to_string(call.captured ? r : rank) +
+                 " without one: NCCL's guide wants all ranks to capture, or none");
         std::abort();
       }
     round.calls[rank] = call;

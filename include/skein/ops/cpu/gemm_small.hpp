@@ -13,7 +13,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 /// How N columns are cut: `panels` of `lanes` lanes, of which the first `wider` are one vector wider than the others; and a
 /// last one of half the lanes, where that saves work. A few columns that end in half a vector take half vectors throughout.
 template <class Scalar, int N> struct ColumnPlan {
-  static_assert(row_pitch(N) >= 8, "rows of up to four values are not padded: see thin.hpp");
+  static_assert(row_pitch(N) >= 8, "rows of up to four values are not padded: see dense_thin.hpp");
   static constexpr int widest = widest_lanes<Scalar>, half = widest * static_cast<int>(sizeof(Scalar)) > 32 ? widest / 2 : widest;
   static constexpr bool odd = N % widest > 0 && N % widest <= half;  // an odd number of half vectors
   static constexpr int lanes = row_pitch(N) % widest != 0 || (odd && N <= 10 * half) ? half : widest;

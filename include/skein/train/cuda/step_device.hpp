@@ -63,7 +63,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   explicit StepDevice(Cuda where) : where_(where), upload_(where), totals_(4, where), squares_(1, where), scale_(1, where) {}
 
   void reserve(long scalars, long tokens, long labels, long targets) {
-    if (upload_.reserve(scalars, tokens, labels, targets)) forget();
+    if (upload_.reserve(scalars, tokens, labels, targets)) forget_graphs();
   }
   template <class Given> decltype(auto) stage(const Given& given) {
     const auto& batch = batch_view<Scalar, Cuda>(given);
@@ -82,8 +82,8 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     if (staged_) upload_.finish();
   }
 
-  template <class Kind, class Begin, class All, class Host>
-  void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Begin&& begin, All&& all, Host&& host) {
+  template <class Kind, class Begin, class All, class Host, class Refusing>
+  void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Begin&& begin, All&& all, Host&& host, Refusing&& refusing) {
     mode_ = cuda::ArgumentMode::count;
     counted_ = 0;
     if (!wanted) {
@@ -94,24 +94,22 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       for (auto& c : captured_) c->graph = {};
       workspace_ = nullptr;
     }
-    Captured* c = find(kind());
-    if (!c || c->refused || !warm(*c)) {
+    const CapturedStepKey key = kind();
+    Alike* const steps = alike(key);
+    Captured* const c = steps && steps->launched && !steps->refused ? captured(key) : nullptr;
+    if (!c) {
       begin();
       all();
-      if (c) c->seen = true, c->bytes = counted_;
+      if (steps) steps->launched = true, steps->bytes = std::max(steps->bytes, counted_);
       return;
     }
     const nn::StepMemory<Cuda>::Hold held(memory);
+    c->used = step_;
     if (!c->graph) {
-      if (memory.arguments().reserve(c->bytes, where_)) forget_all_but(*c);
+      if (memory.arguments().reserve(steps->bytes, where_)) forget_all_but(*c);
       begin();
       mode_ = cuda::ArgumentMode::capture;
-      try {
-        c->graph = cuda::CapturedGraph::capture(all);
-        workspace_ = cuda::workspace().data();
-      } catch (const DeviceError& e) {  // a layer that waits for the device, say: from now on as before
-        c->refused = true;
-        note_ = std::string("steps are launched kernel by kernel, since they cannot be captured: ") + e.what();
+      if (!capture(*c, *steps, all, refusing)) {  // from now on as before
         mode_ = cuda::ArgumentMode::count;
         memory.upload();
         return all();
@@ -127,10 +125,10 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   }
   /// Around the optimizer: its arguments go into the block of the captured step, or are counted for one.
   auto arguments(nn::StepMemory<Cuda>& memory) { return Scope(*this, memory.arguments()); }
-  /// Graphs are void: memory has moved.
+  /// Graphs are void, and steps begin anew: on all ranks, as whoever calls this does.
   void forget() {
-    captured_.clear();
-    workspace_ = nullptr;
+    forget_graphs();
+    alike_.clear();
   }
 
   // ---- the end of a step, for the TrainStep ------------------------------------------------------------------------------
@@ -180,10 +178,15 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
 
  private:
   static constexpr std::size_t most_kinds = 32;  // more are not steps that come again
+  /// Steps that are alike for all ranks: what all of them decide by.
+  struct Alike {
+    CapturedStepKey one{};
+    bool launched = false, refused = false, agreed = false;  // before, kernel by kernel; to be captured; that all have captured
+    std::size_t bytes = 0;                                   // of the block of arguments
+  };
   struct Captured {
     CapturedStepKey kind{};
-    bool seen = false, refused = false;
-    std::size_t bytes = 0;  // of the block of arguments
+    std::uint64_t used = 0;  // at which step
     cuda::CapturedGraph graph;
   };
   class Scope {
@@ -198,22 +201,56 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     cuda::ArgumentScope inner_;
   };
 
-  Captured* find(const CapturedStepKey& kind) {
+  /// Null: there are too many.
+  Alike* alike(const CapturedStepKey& kind) {
+    for (Alike& a : alike_)
+      if (a.one.alike(kind)) return &a;
+    if (alike_.size() == most_kinds) return nullptr;
+    return &alike_.emplace_back(Alike{.one = kind});
+  }
+  /// Null where there are too many, and the step is this rank's alone: how many there are, it alone knows. Of an exchange the
+  /// one that was used longest ago goes.
+  Captured* captured(const CapturedStepKey& kind) {
     for (const auto& c : captured_)
       if (c->kind == kind) return c.get();
-    if (captured_.size() == most_kinds) return nullptr;
+    if (captured_.size() == most_kinds) {
+      if (!kind.exchange) return nullptr;
+      captured_.erase(std::min_element(captured_.begin(), captured_.end(), [](auto& a, auto& b) { return a->used < b->used; }));
+      note_ = "steps are captured again and again, since their batches lie at more than " + std::to_string(most_kinds) +
+              " places of the device's memory: reuse them, or set StepOptions::graph = false on all ranks";
+    }
     captured_.push_back(std::make_unique<Captured>());
     captured_.back()->kind = kind;
     return captured_.back().get();
   }
-  /// Was such a step launched before, if not of this rank's share of samples? Ranks must answer alike.
-  bool warm(Captured& one) {
-    for (const auto& c : captured_) {
-      if (!c->seen || !c->kind.alike(one.kind)) continue;
-      one.seen = true;
-      one.bytes = std::max(one.bytes, c->bytes);
+  /// False where it is refused, by this rank or another one: a layer waits for the device, say. All ranks of an exchange launch
+  /// graphs, or none does.
+  template <class All, class Refusing> bool capture(Captured& c, Alike& steps, All& all, Refusing& refusing) {
+    std::string why;
+    try {
+      c.graph = cuda::CapturedGraph::capture(all);
+      workspace_ = cuda::workspace().data();
+    } catch (const DeviceError& e) {
+      why = e.what();
+      if (steps.one.exchange && steps.agreed)
+        throw DeviceError("a step that all ranks had captured cannot be captured again on this one: " + why +
+                          "; set StepOptions::graph = false on all ranks");
     }
-    return one.seen;
+    if (steps.one.exchange && !steps.agreed) {
+      const int rank = refusing(!why.empty());
+      steps.agreed = rank < 0;
+      if (rank >= 0 && why.empty()) why = "rank " + std::to_string(rank) + "'s were refused";
+    }
+    if (why.empty()) return true;
+    steps.refused = true;
+    c.graph = {};
+    note_ = "steps are launched kernel by kernel, since they cannot be captured: " + why;
+    return false;
+  }
+  /// Memory has moved, of this rank alone perhaps.
+  void forget_graphs() {
+    captured_.clear();
+    workspace_ = nullptr;
   }
   /// The block of arguments has moved: other graphs read the old one.
   void forget_all_but(const Captured& one) {
@@ -237,6 +274,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   BatchUpload<Scalar> upload_;
   Arena<double, Cuda> totals_, squares_;
   Arena<ops::StepScale, Cuda> scale_;
+  std::vector<Alike> alike_;
   std::vector<std::unique_ptr<Captured>> captured_;
   const void* workspace_ = nullptr;
   cuda::ArgumentMode mode_ = cuda::ArgumentMode::count;
