@@ -57,15 +57,16 @@ struct Line {
 
 struct Options {
   bool quick = false;
-  std::string json{};
+  std::string json{}, only{};  ///< only: one part of a bench that has several
 };
 inline Options options(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--quick") == 0) o.quick = true;
     else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc) o.json = argv[++i];
+    else if (std::strcmp(argv[i], "--only") == 0 && i + 1 < argc) o.only = argv[++i];
     else {
-      std::cerr << argv[0] << ": takes --quick and --json FILE, not '" << argv[i] << "'\n";
+      std::cerr << argv[0] << ": takes --quick, --json FILE and, where it has parts, --only PART, not '" << argv[i] << "'\n";
       std::exit(2);
     }
   }
@@ -118,10 +119,21 @@ class Report {
     return true;
   }
   void say(const std::string& words) { std::cout << words << std::endl; }
+  /// Is this part to run? With --only PART no other one is.
+  bool wants(const std::string& part) {
+    parts_ += " " + part;
+    const bool wanted = options_.only.empty() || options_.only == part;
+    ran_ = ran_ || wanted;
+    return wanted;
+  }
 
   /// Writes the file; the exit status: 1 where something was wrong, not where something was slow.
   int finish(bool right = true) {
     const double after = load();
+    if (!options_.only.empty() && !ran_) {
+      std::cerr << bench_ << ": no part '" << options_.only << "'; it has" << (parts_.empty() ? " none" : ":" + parts_) << "\n";
+      right = false;
+    }
     std::cout << "load " << number(before_) << " before, " << number(after) << " after" << std::endl;
     if (!options_.json.empty()) {
       std::ofstream out(options_.json, std::ios::app);
@@ -167,6 +179,8 @@ class Report {
   Options options_;
   std::vector<Line> lines_;
   double before_;
+  std::string parts_{};
+  bool ran_ = false;
 };
 
 }  // namespace bench
