@@ -8,7 +8,7 @@
 #include "../core/error.hpp"
 #include "../core/half.hpp"
 #include "../ops/batch_norm.hpp"
-#include "layer.hpp"
+#include "normalization_layer.hpp"
 #include "options.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -22,17 +22,12 @@ template <class... Options> struct BatchNorm {
   static constexpr double momentum = detail::option<Momentum>(options{}).ratio();
 
   static constexpr LayerInfo describe(Extents in) {
-    LayerInfo info;
+    LayerInfo info = detail::normalization_info(in);
     const Extents channels{1, {in.last()}};
-    info.output = in;
-    info.parameters[0] = {.name = "weight", .extents = channels, .init = Init::ones, .decay = false};
-    info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
     info.buffers[0] = {.name = "running_mean", .extents = channels, .init = Init::zeros};
     info.buffers[1] = {.name = "running_var", .extents = channels, .init = Init::ones};
     info.batch_statistics = 2L * in.last();  // mean and 1 / deviation of the batch
     info.flops = 4 * in.count();
-    info.saves_input = true;
-    info.curvature[0] = {.a = 2, .g = in.last(), .unit_wise = true};
     info.couples_batch = true;
     return info;
   }
@@ -56,21 +51,12 @@ template <class... Options> struct BatchNorm {
   template <class In, bool Rectifies = false, class Frame> static auto call(Frame& f) {
     constexpr long channels = In::extents.last(), pitch = row_pitch(channels);
     assert_several_values<In>(f);
-    ops::BatchNormCall<typename Frame::Activation, typename Frame::Scalar> c;
-    c.samples = f.batch;
-    c.pixels = In::extents.count() / channels;
+    using Call = ops::BatchNormCall<typename Frame::Activation, typename Frame::Scalar>;
+    Call c = detail::normalization_call<Call, In>(f);
     c.epsilon = epsilon;
     c.momentum = f.context->again ? 0 : momentum;
     c.training = f.context->training();
     c.has_relu = Rectifies;
-    c.x = f.x;
-    c.y = f.y;
-    c.dy = f.dy;
-    c.dx = f.dx;
-    c.weight = f.parameters;
-    c.bias = f.parameters + pitch;
-    c.dweight = f.gradients;
-    c.dbias = f.gradients ? f.gradients + pitch : nullptr;
     c.running_mean = f.buffers;
     c.running_variance = f.buffers + pitch;
     c.mean = f.batch_statistics;
@@ -79,7 +65,6 @@ template <class... Options> struct BatchNorm {
       c.scale = c.inverse + channels;
       c.shift = c.scale + channels;
     }
-    c.workspace = f.workspace;
     return c;
   }
 

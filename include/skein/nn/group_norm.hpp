@@ -4,7 +4,7 @@
 #pragma once
 #include "../core/half.hpp"
 #include "../ops/group_normalization.hpp"
-#include "layer.hpp"
+#include "normalization_layer.hpp"
 #include "options.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -20,15 +20,9 @@ template <int G, class... Options> struct GroupNorm {
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
-    LayerInfo info;
-    const Extents channels{1, {in.last()}};
-    info.output = in;
-    info.parameters[0] = {.name = "weight", .extents = channels, .init = Init::ones, .decay = false};
-    info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
+    LayerInfo info = detail::normalization_info(in);
     info.saved_for_backward = 2 * G;  // mean and 1 / deviation of each group
     info.flops = 8 * in.count();
-    info.saves_input = true;
-    info.curvature[0] = {.a = 2, .g = in.last(), .unit_wise = true};
     if (in.last() % G != 0) info.fault = Fault::groups_do_not_divide;
     return info;
   }
@@ -49,22 +43,11 @@ template <int G, class... Options> struct GroupNorm {
  private:
   template <class Frame> using Kernels = ops::GroupNormalizeKernels<typename Frame::Device>;
   template <class In, class Frame> static auto call(const Frame& f) {
-    constexpr long channels = In::extents.last(), pitch = row_pitch(channels);
-    ops::GroupNormalizeCall<typename Frame::Activation, typename Frame::Scalar> c;
-    c.samples = f.batch;
-    c.pixels = In::extents.count() / channels;
+    using Call = ops::GroupNormalizeCall<typename Frame::Activation, typename Frame::Scalar>;
+    Call c = detail::normalization_call<Call, In>(f);
     c.pitch = sample_pitch(In::extents);
     c.epsilon = epsilon;
-    c.x = f.x;
-    c.y = f.y;
-    c.dy = f.dy;
-    c.dx = f.dx;
-    c.weight = f.parameters;
-    c.bias = f.parameters + pitch;
-    c.dweight = f.gradients;
-    c.dbias = f.gradients ? f.gradients + pitch : nullptr;
     c.saved_for_backward = f.saved_for_backward;
-    c.workspace = f.workspace;
     return c;
   }
 };

@@ -4,7 +4,7 @@
 #pragma once
 #include "../core/half.hpp"
 #include "../ops/normalization.hpp"
-#include "layer.hpp"
+#include "normalization_layer.hpp"
 #include "options.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -18,15 +18,9 @@ template <class... Options> struct LayerNorm {
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
-    LayerInfo info;
-    const Extents channels{1, {in.last()}};
-    info.output = in;
-    info.parameters[0] = {.name = "weight", .extents = channels, .init = Init::ones, .decay = false};
-    info.parameters[1] = {.name = "bias", .extents = channels, .init = Init::zeros, .decay = false};
+    LayerInfo info = detail::normalization_info(in);
     info.saved_for_backward = 2 * (in.count() / in.last());  // mean and 1 / deviation of each row
     info.flops = 8 * in.count();
-    info.saves_input = true;
-    info.curvature[0] = {.a = 2, .g = in.last(), .unit_wise = true};
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) { return ops::row_normalize_needs<Device>(in.last()); }

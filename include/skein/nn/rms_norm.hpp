@@ -6,7 +6,7 @@
 
 #include "../core/half.hpp"
 #include "../ops/normalization.hpp"
-#include "layer.hpp"
+#include "normalization_layer.hpp"
 #include "options.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -20,13 +20,9 @@ template <class... Options> struct RmsNorm {
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
 
   static constexpr LayerInfo describe(Extents in) {
-    LayerInfo info;
-    info.output = in;
-    info.parameters[0] = {.name = "weight", .extents = {1, {in.last()}}, .init = Init::ones, .decay = false};
+    LayerInfo info = detail::normalization_info(in, false);
     info.saved_for_backward = in.count() / in.last();  // 1 / root of each row
     info.flops = 5 * in.count();
-    info.saves_input = true;
-    info.curvature[0] = {.a = 1, .g = in.last(), .unit_wise = true};
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) { return ops::row_normalize_needs<Device>(in.last()); }
