@@ -16,7 +16,7 @@ namespace detail {
 /// sgemm they allocate nothing in a step.
 #if SKEIN_WITH_ONEDNN
 #if SKEIN_WITH_XSIMD
-inline constexpr long library_from = 2L * 1024 * 1024;
+inline constexpr long library_from = 2'000'000;
 #else
 inline constexpr long library_from = 0;
 #endif

@@ -92,6 +92,17 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
     Start from(long pixel) const { return {at + pixel * pitch, pitch}; }
   };
 
+  /// With a stride the processor's own prefetching does not follow the lines of an image. `patch`: where the first of N pixels
+  /// sees the window. Asks for what these pixels are the first to read in a row of outputs about a microsecond later.
+  template <int N> static SKEIN_ALWAYS_INLINE void prefetch(const Scalar* patch) {
+    constexpr const Conv2dGeometry& c = P.g.conv;
+    constexpr long work = 1L * columns * P.taps() * filters, later = 1 + 40'000 / work;  // rows
+    constexpr int line = 64 / static_cast<int>(sizeof(Scalar)), used = std::min(step, P.row_values());
+    constexpr long from = (later - 1) * c.stride + std::max(c.kernel, c.stride), row = 1L * c.width * c.channels;
+    for (int y = 0; y < std::min(c.kernel, c.stride); ++y)
+      for (int p = 0; p < N; ++p)
+        for (int k = 0; k < used; k += line) __builtin_prefetch(patch + (from + y) * row + p * step + k);
+  }
   /// Row r of the outputs, of the image x.
   static void row(const Scalar* x, int r, const Scalar* weight, Start start, Scalar* to) {
     const Rows window(r);
@@ -143,6 +154,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
                                                                            Scalar* to) {
     constexpr int C = chunk();
     using B = Block<N, Left, Right>;
+    if constexpr (conv().stride > 1) prefetch<N>(x + window.offset + (conv().padding * conv().channels + pixel * step));
     for (int first = 0; first < pitch; first += C * lanes) {
       V sum[N][C];
 #pragma GCC unroll 16

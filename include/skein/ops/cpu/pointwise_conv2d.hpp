@@ -19,8 +19,9 @@ constexpr bool is_pointwise(const Conv2dGeometry& g) {
   return SKEIN_WITH_XSIMD && g.kernel == 1 && g.padding == 0 && g.groups == 1 && g.dimensions < 3 && g.channels % 16 == 0 &&
          g.filters % 16 == 0 && 1L * g.channels * g.filters <= 128 * 1024;
 }
-/// Is it forward one product by panels of the weights that lie one behind the other? Others go by blocks of all filters.
-constexpr bool has_panels(const Conv2dGeometry& g) { return is_pointwise(g) && g.stride == 1 && g.filters > 64; }
+/// May it go forward by panels of the weights that lie one behind the other? Others, and those whose filters four vectors hold,
+/// go by blocks of all filters.
+constexpr bool has_panels(const Conv2dGeometry& g) { return is_pointwise(g) && g.stride == 1 && g.filters >= 64; }
 /// Scalars of the transposed copy of the weights that it reads backward, and of that which it reads forward.
 constexpr long pointwise_packed_weights(const Conv2dGeometry& g) {
   return is_pointwise(g) ? row_products_packed(g.channels, g.filters) + (has_panels(g) ? g.channels * g.filters : 0) : 0;
@@ -29,15 +30,20 @@ constexpr long pointwise_packed_weights(const Conv2dGeometry& g) {
 /// The convolution of a geometry that is_pointwise(): the calls of Conv2d, with the copies of the weights that pack_weights()
 /// makes, pointwise_packed_weights() scalars.
 template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
+#if SKEIN_WITH_XSIMD
+  static constexpr int four_vectors = 4 * widest_lanes<Scalar>;
+#else
+  static constexpr int four_vectors = 0;
+#endif
   /// Forward by blocks of some pixels by all filters, or by panels, where that is faster than a library's call.
-  static constexpr bool blocks = SKEIN_WITH_XSIMD && takes_direct({G}) && (G.filters <= 64 || G.stride > 1);
+  static constexpr bool blocks = SKEIN_WITH_XSIMD && takes_direct({G}) && (!has_panels(G) || G.filters <= four_vectors);
   static constexpr bool own_forward = blocks || has_panels(G);
   using Rows = RowProducts<Scalar, G.channels, G.filters>;
 
   static void pack_weights(const Scalar* weight, Scalar* packed) {
     Rows::pack_weights(0, G.filters, weight, packed);
 #if SKEIN_WITH_XSIMD
-    if constexpr (has_panels(G)) {
+    if constexpr (has_panels(G) && !blocks) {
       Scalar* to = packed + transposed;
       for (int panel = 0; panel < Plan::panels; ++panel)
         for (int k = 0; k < G.channels; ++k, to += width(panel))
