@@ -96,7 +96,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   /// sees the window. Asks for what these pixels are the first to read in a row of outputs about a microsecond later.
   template <int N> static SKEIN_ALWAYS_INLINE void prefetch(const Scalar* patch) {
     constexpr const Conv2dGeometry& c = P.g.conv;
-    constexpr long work = 1L * columns * P.taps() * filters, later = 1 + 40'000 / work;  // rows
+    constexpr long work = 1L * columns * P.taps() * filters, later = std::min(8L, 1 + 40'000 / work);  // rows
     constexpr int line = 64 / static_cast<int>(sizeof(Scalar)), used = std::min(step, P.row_values());
     constexpr long from = (later - 1) * c.stride + std::max(c.kernel, c.stride), row = 1L * c.width * c.channels;
     for (int y = 0; y < std::min(c.kernel, c.stride); ++y)
