@@ -10,14 +10,15 @@ namespace comm = skein::comm;
 
 TEST_CASE("ranks spin where the cores of all of them are as many as they are") {
   const auto cores = [](std::vector<int> numbers) {
-    comm::Cores made;
-    for (const int n : numbers) CPU_SET(static_cast<unsigned>(n), &made.set);
+    skein::Cores made;
+    for (const int n : numbers) made.add(n);
     return made;
   };
   CHECK(comm::spins_of(std::vector{cores({0}), cores({1})}) > 0);
   CHECK(comm::spins_of(std::vector{cores({0, 1}), cores({0, 1})}) > 0);
   CHECK(comm::spins_of(std::vector{cores({3}), cores({3})}) == 0);
   CHECK(comm::spins_of(std::vector{cores({0, 1}), cores({0, 1}), cores({1})}) == 0);
-  const comm::Cores own = comm::own_cores();
-  CHECK(CPU_COUNT(&own.set) == skein::available_cores());
+  CHECK(comm::spins_of(std::vector{cores({1500}), cores({8000})}) > 0);
+  CHECK(comm::spins_of(std::vector{cores({8000}), cores({8000})}) == 0);
+  CHECK(skein::own_cores().count() == skein::available_cores());
 }

@@ -130,8 +130,15 @@ TEST_CASE("a number of any length and form is the nearest double, as strtod has 
                              "3.14159265358979323846",
                              "+1.5",
                              "1e5",
-                             "-1E+5"})
+                             "-1E+5",
+                             "1e-400",
+                             "-1.5e-400",
+                             "12345e-99999999999999999999",
+                             "0e99999999999999999999"})
     add(number);
+  add("0." + std::string(400, '0') + "1");
+  add("1" + std::string(400, '0') + "e-900");
+  add("0." + std::string(400, '0') + "1e+10");
   for (std::uint64_t i = 0; i < 20000; ++i) {  // a sign, up to 20 digits, a point anywhere among them, a few exponents
     const auto draw = [&](std::uint64_t k, int below) {
       return static_cast<std::uint64_t>(sk::random_uniform(7, i, k) * static_cast<float>(below));
@@ -149,6 +156,14 @@ TEST_CASE("a number of any length and form is the nearest double, as strtod has 
   REQUIRE(numbers.size() == expected.size());
   for (std::size_t i = 0; i < numbers.size(); ++i)
     if (std::bit_cast<std::uint64_t>(numbers[i]) != std::bit_cast<std::uint64_t>(expected[i])) CHECK(numbers[i] == expected[i]);
+}
+
+TEST_CASE("a number beyond the range of double is text, wherever its digits and its exponent stand") {
+  for (const std::string& number : {std::string("1e400"), std::string("-0.1e+400"), std::string("1e99999999999999999999"),
+                                    "1" + std::string(400, '0'), "1" + std::string(900, '0') + "e-500"}) {
+    double value = 0;
+    CHECK_FALSE(sk::data::detail::parse_number(number, value));
+  }
 }
 
 TEST_CASE("a column of numbers with zeros before them has their texts too") {

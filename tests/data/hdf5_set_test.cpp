@@ -181,5 +181,9 @@ TEST_CASE("What to_hdf5 cannot write it says") {
   CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.chunk = 0}); }), Contains(".chunk is one sample or more"));
   CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.as = PackedAs::tokens}); }), Contains("to_npy"));
   CHECK_THAT(fault([&] { to_hdf5(digits(3).normalize(0.3, 0.5), path); }), Contains("to_hdf5: sample 0 has the value"));
-  CHECK_THAT(fault([&] { to_hdf5(digits(3), folder / "no/set.h5"); }), Contains("no/set.h5: cannot be written"));
+  to_hdf5(digits(3), path);
+  CHECK_THAT(fault([&] { to_hdf5(digits(5).normalize(0.3, 0.5), path); }), Contains("has the value"));
+  CHECK(Hdf5Set(path).size() == 3);  // an error leaves the old file
+  CHECK(folder.names() == std::vector<std::string>{"set.h5"});
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), folder / "no/set.h5"); }), Contains("no/set.h5.partial: cannot be written"));
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -336,6 +337,20 @@ struct Ascending : Slow {
   }
 };
 }  // namespace
+
+TEST_CASE("a batch larger than any data set is the whole set") {
+  const auto data = ramp(10);
+  constexpr long most = std::numeric_limits<long>::max();
+  for (int rank = 0; rank < 3; ++rank) {
+    Loader loader{data, {.batch = most, .ranks = 3, .rank = rank}};
+    CHECK(loader.capacity() == 4);
+    CHECK(loader.steps() == 1);
+    for (const auto& batch : loader.epoch(0)) {
+      CHECK(batch.count == (rank == 0 ? 3 : rank == 1 ? 3 : 4));
+      CHECK(batch.global_count == 10);
+    }
+  }
+}
 
 TEST_CASE("prefetch threads are there only where cores are spare, several where samples take time") {
   const auto data = ramp(10);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/partition.hpp>
 
+#include <limits>
 #include <vector>
 
 #include <skein/core/random.hpp>
@@ -120,4 +121,5 @@ TEST_CASE("a batch size is given once") {
           (void)BatchSize{128, 64}.global(2);
         }).text == "both .batch (128, over all ranks) and .batch_per_rank (64) are given: keep one of them");
   CHECK(thrown([] { (void)BatchSize{-1, 0}.global(2); }).says("a batch size is negative"));
+  CHECK(thrown([] { (void)BatchSize{0, std::numeric_limits<long>::max() / 2}.global(3); }).says("more than any batch can have"));
 }

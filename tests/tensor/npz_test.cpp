@@ -138,6 +138,19 @@ TEST_CASE("names of a file are shown without what a terminal would obey") {
   CHECK(text_of([&] { f.get<float, 2>("w\x1b[2J"); }).find(R"(a.npz[w\x1b[2J] (byte 0): holds an array)") != std::string::npos);
 }
 
+TEST_CASE("a comment and a name that a zip archive cannot hold are refused before they are written") {
+  const support::TemporaryFolder folder;
+  CHECK(text_of([&] { sk::NpzWriter(folder / "words.npz").set_comment(std::string(65536, 'x')); }) ==
+        "npz: a comment of 65536 bytes: the end of a zip archive holds 65535");
+  sk::NpzWriter named(folder / "named.npz");
+  CHECK(text_of([&] { named.add(std::string(65532, 'n'), sk::ones<float>(1)); }).find("names up to 65535 bytes") !=
+        std::string::npos);
+  named.add(std::string(65531, 'n'), sk::ones<float>(1));
+  named.set_comment(std::string(65535, 'x'));
+  named.close();
+  CHECK(sk::load_npz(folder / "named.npz").names() == std::vector<std::string>{std::string(65531, 'n')});
+}
+
 TEST_CASE("65,535 arrays are opened in less than a second, and two of one name are refused") {
   const support::TemporaryFolder folder;
   sk::NpzWriter out(folder / "many.npz");

@@ -161,7 +161,6 @@ template <AnyVariable X> X operator-(const X& x) {
 namespace detail {
 template <class A, class B> using Broadcast =
     Variable<typename A::Scalar, (A::rank > B::rank ? A::rank : B::rank), typename A::Device>;
-template <class V> using GradientOf = typename V::Values;
 }  // namespace detail
 
 // Two variables, broadcast against each other; or a variable and a number.

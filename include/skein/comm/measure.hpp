@@ -7,11 +7,9 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <map>
 #include <mutex>
 #include <span>
-#include <sstream>
 #include <string>
 #include <vector>
 

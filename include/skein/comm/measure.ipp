@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of measure.hpp.
 #pragma once
+#include <charconv>
+#include <fstream>
+
+#include "../core/text.hpp"
 #include "measure.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -21,23 +25,23 @@ SKEIN_INLINE bool NetworkCache::find(const std::string& key, MeasuredNetwork& fo
     const std::size_t at = line.rfind(" = ");
     if (at == std::string::npos || line.substr(0, at) != key) continue;
     std::array<double, 8> v{};
-    std::istringstream numbers(line.substr(at + 3));
+    const char *place = line.data() + at + 3, *const end = line.data() + line.size();
     bool good = true;
-    for (double& x : v) good = good && (numbers >> x) && x >= 0 && x < 1e9;
+    for (double& x : v) {
+      while (place != end && *place == ' ') ++place;
+      const auto [after, error] = std::from_chars(place, end, x);
+      good = good && error == std::errc{} && x >= 0 && x < 1e9;
+      place = after;
+    }
     if (good) found = MeasuredNetwork::of(v), any = true;
   }
   return any;
 }
 
 SKEIN_INLINE void NetworkCache::add(const std::string& key, const MeasuredNetwork& network) const {
-  std::ofstream file(path_, std::ios::app);
-  file << key << " =";
-  char text[32];
-  for (const double x : network.values()) {
-    std::snprintf(text, sizeof text, " %.17g", x);
-    file << text;
-  }
-  file << '\n';
+  std::string line = key + " =";
+  for (const double x : network.values()) line += text(" {}", x);
+  std::ofstream(path_, std::ios::app) << line << '\n';
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

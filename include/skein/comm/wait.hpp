@@ -5,7 +5,6 @@
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
-#include <sched.h>
 #include <string>
 #include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
 #include <vector>
@@ -104,12 +103,6 @@ class Deadline {
   double since_ = 0;
 };
 
-/// Cores of a machine. (A type with a name: cpu_set_t has none, and nvcc cannot destroy a vector of it.)
-struct Cores {
-  cpu_set_t set{};
-};
-/// The cores that this process may run on.
-Cores own_cores();
 /// How often a rank looks before it sleeps, from own_cores() of each rank of its node: not at all where the ranks outnumber their
 /// cores, all together (mpirun may bind each rank to a core of its own).
 int spins_of(const std::vector<Cores>& cores);

@@ -18,16 +18,10 @@ SKEIN_INLINE std::string seconds_text(double s) {
   return text;
 }
 
-SKEIN_INLINE Cores own_cores() {
-  Cores own;
-  (void)sched_getaffinity(0, sizeof own.set, &own.set);
-  return own;
-}
-
 SKEIN_INLINE int spins_of(const std::vector<Cores>& cores) {
   Cores all;
-  for (const Cores& c : cores) CPU_OR(&all.set, &all.set, &c.set);
-  return CPU_COUNT(&all.set) >= static_cast<int>(cores.size()) ? 3000 : 0;
+  for (const Cores& c : cores) all.add(c);
+  return all.count() >= static_cast<int>(cores.size()) ? 3000 : 0;
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -21,7 +21,19 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Cores that this process may run on (the affinity mask; mpirun binds a rank to one core while hardware_concurrency says all).
+/// Cores of a machine, as many as Linux knows. (A type with a name: cpu_set_t has none, and nvcc cannot destroy a vector of it.)
+struct Cores {
+  cpu_set_t sets[8]{};
+
+  static constexpr int most = 8 * CPU_SETSIZE;  ///< as Linux's own for x86-64; a single set holds 1024, and the system refuses it
+  int count() const { return CPU_COUNT_S(sizeof sets, sets); }
+  void add(int core) { CPU_SET_S(static_cast<std::size_t>(core), sizeof sets, sets); }
+  void add(const Cores& others) { CPU_OR_S(sizeof sets, sets, sets, others.sets); }
+};
+/// The cores that this process may run on (the affinity mask; mpirun binds a rank to one core while hardware_concurrency says
+/// all).
+Cores own_cores();
+/// How many those are; one where the system does not say.
 int available_cores();
 
 namespace detail {

@@ -6,11 +6,14 @@
 
 namespace skein::inline SKEIN_ABI {
 
+SKEIN_INLINE Cores own_cores() {
+  Cores own;
+  if (sched_getaffinity(0, sizeof own.sets, own.sets) != 0) return {};
+  return own;
+}
+
 SKEIN_INLINE int available_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-  const int n = CPU_COUNT(&set);
+  const int n = own_cores().count();
   return n > 0 ? n : 1;
 }
 

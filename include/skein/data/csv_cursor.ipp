@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -110,14 +109,28 @@ SKEIN_INLINE void CsvCursor::quoted(std::string_view& field) {
   if (at_ < end_ && !ends_field(*at_)) throw CsvFault{line_, place(), "text follows a closing quote"};
 }
 
+/// Of a number beyond the range of double: is it one next to 0, as 1e-400? Not strtod, which asks the locale for the point.
+inline bool too_small(std::string_view text) {
+  const std::size_t e = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view digits = text.substr(0, e);
+  const auto point = static_cast<std::ptrdiff_t>(std::min(digits.find('.'), digits.size())),
+             first = static_cast<std::ptrdiff_t>(digits.find_first_of("123456789"));
+  std::ptrdiff_t exponent = 0;
+  text.remove_prefix(std::min(e + 1, text.size()));
+  if (text.starts_with('+')) text.remove_prefix(1);
+  if (std::from_chars(text.data(), text.data() + text.size(), exponent).ec == std::errc::result_out_of_range)
+    return text.starts_with('-');
+  return exponent < (first < point ? first - point + 1 : first - point);
+}
+
 SKEIN_INLINE bool parse_number(std::string_view text, double& number) {
   while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
   if (text.starts_with('+') && text.size() > 1 && text[1] != '-') text.remove_prefix(1);
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (end != text.data() + text.size()) return false;
-  if (error == std::errc::result_out_of_range) {  // too large, which is no number here, or as good as 0
-    number = std::strtod(std::string(text).c_str(), nullptr);
-    return std::abs(number) < 1;
+  if (error == std::errc::result_out_of_range) {  // as good as 0, or too large, which is no number here
+    number = text.front() == '-' ? -0.0 : 0.0;
+    return too_small(text);
   }
   return error == std::errc{} && std::isfinite(number);
 }

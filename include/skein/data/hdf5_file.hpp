@@ -3,7 +3,9 @@
 // includes it; empty in a program that does not link skein::hdf5. The library of most systems is not safe for threads: one call
 // at a time.
 #pragma once
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -14,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "../core/error.hpp"
+#include "../core/atomic_file.hpp"
 #include "set_blocks.hpp"
 
 #ifndef SKEIN_WITH_HDF5
@@ -28,21 +30,26 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
-inline std::mutex& hdf5_mutex() {
-  static std::mutex mutex;
+/// Recursive: an object may be closed within a call and without one.
+inline std::recursive_mutex& hdf5_mutex() {
+  static std::recursive_mutex mutex;
   return mutex;
 }
 
-/// An object of the library, closed at the end. The caller holds the mutex while one is made or closed.
+/// An object of the library, closed at the end.
 class Hdf5Handle {
  public:
   Hdf5Handle(hid_t id, herr_t (*close)(hid_t)) : id_(id), close_(close) {}
   Hdf5Handle(Hdf5Handle&& other) noexcept : id_(std::exchange(other.id_, -1)), close_(other.close_) {}
   Hdf5Handle& operator=(Hdf5Handle&&) = delete;
-  ~Hdf5Handle() {
-    if (id_ >= 0) close_(id_);
-  }
+  ~Hdf5Handle() { (void)close(); }
   hid_t get() const { return id_; }
+  /// Negative where the library says that it failed, as where the last bytes of a file cannot be written.
+  herr_t close() {
+    if (id_ < 0) return 0;
+    const std::lock_guard lock(hdf5_mutex());
+    return close_(std::exchange(id_, -1));
+  }
 
  private:
   hid_t id_;
@@ -79,7 +86,7 @@ class Hdf5Call {
 
  private:
   const std::string& path_;
-  std::lock_guard<std::mutex> lock_;
+  std::lock_guard<std::recursive_mutex> lock_;
   H5E_auto2_t print_ = nullptr;
   void* data_ = nullptr;
 };
@@ -109,10 +116,6 @@ class Hdf5Array {
     check_sizes(limit);
     bytes_ = class_ == H5T_INTEGER && H5Tget_size(type.get()) == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE;
   }
-  ~Hdf5Array() {
-    const std::lock_guard lock(hdf5_mutex());
-    { const Open closed = std::move(open_); }
-  }
   Hdf5Array(const Hdf5Array&) = delete;
 
   const std::vector<hsize_t>& extents() const { return extents_; }
@@ -139,7 +142,7 @@ class Hdf5Array {
 
  private:
   struct Open {
-    Hdf5Handle file, array;
+    Hdf5Handle file, array;  // the array is closed first
   };
   static Open open(const std::string& path, const std::string& name) {
     struct stat facts {};
@@ -176,6 +179,46 @@ class Hdf5Array {
   std::vector<hsize_t> extents_;
   H5T_class_t class_ = H5T_NO_CLASS;
   bool bytes_ = false;
+};
+
+/// A file that is written beside its place, as PATH.partial, and gets its name when it is whole, as AtomicFile does it.
+class NewHdf5File {
+ public:
+  explicit NewHdf5File(const std::string& path)
+      : path_(skein::detail::end_of_links(path)), partial_(path_ + ".partial"), file_(make(partial_)) {}
+  NewHdf5File(const NewHdf5File&) = delete;
+  ~NewHdf5File() {
+    if (committed_) return;
+    (void)file_.close();
+    ::unlink(partial_.c_str());
+  }
+  hid_t id() const { return file_.get(); }
+  const std::string& path() const { return partial_; }
+  /// The file is closed, and takes the place of the old one. Throws FileError; then the old one stays.
+  void commit() {
+    const Hdf5Call call(partial_);
+    call.done(H5Fflush(file_.get(), H5F_SCOPE_LOCAL), "cannot be written");
+    call.done(file_.close(), "cannot be written");
+    const int file = ::open(partial_.c_str(), O_RDONLY | O_CLOEXEC);
+    const bool synced = file >= 0 && ::fsync(file) == 0;
+    const int error = errno;
+    if (file >= 0) ::close(file);
+    if (!synced) throw FileError(partial_, -1, "cannot be brought to the disk (fsync)", error);
+    if (::rename(partial_.c_str(), path_.c_str()) != 0)
+      throw FileError(partial_, -1, "cannot be renamed to its final name", errno);
+    committed_ = true;
+    skein::detail::sync_folder(skein::detail::parent_of(path_));
+  }
+
+ private:
+  static Hdf5Handle make(const std::string& path) {
+    const Hdf5Call call(path);
+    return call.made(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "cannot be written");
+  }
+
+  std::string path_, partial_;
+  Hdf5Handle file_;
+  bool committed_ = false;
 };
 
 /// An array that is written by rows, in chunks of so many, compressed.

@@ -88,7 +88,8 @@ struct ToHdf5Options {
 namespace detail {
 void write_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Options& options);
 }
-/// Writes all samples of a set, in its order, and their targets. Throws FileError where the file cannot be written, ArgumentError
+/// Writes all samples of a set, in its order, and their targets; until all are written there is the old file, or none. Throws
+/// FileError where the file cannot be written, ArgumentError
 /// where the set does not give what is asked for, as to_npy does.
 template <bool Linked = SKEIN_WITH_HDF5 != 0>
 void to_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Options& options = {}) {
@@ -165,23 +166,20 @@ inline void write_hdf5(const DatasetView& set, const std::string& path, const To
   if (options.as == PackedAs::tokens) throw ArgumentError("to_hdf5: tokens are written by to_npy");
   const bool targets = set.target().kind != TargetKind::none;
   SetBlocks blocks("to_hdf5", set, options.as, targets);
-  const auto created = [&] {
-    const Hdf5Call call(path);
-    return call.made(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "cannot be written");
-  };
-  const Hdf5Handle file = created();
-  const hid_t type = options.as == PackedAs::bytes ? H5T_NATIVE_UINT8 : H5T_NATIVE_FLOAT;
-  Hdf5Writer x(path, file.get(), options.samples, type, blocks.extents(), options.chunk, options.level);
-  std::optional<Hdf5Writer> y;
-  if (targets)
-    y.emplace(path, file.get(), options.targets, blocks.labels() ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT, blocks.target_extents(),
-              1024, 0);
-  while (blocks.next()) {
-    x.write(blocks.first(), blocks.count(), blocks.samples().data());
-    if (y) y->write(blocks.first(), blocks.count(), blocks.targets().data());
+  NewHdf5File file(path);
+  {
+    const hid_t type = options.as == PackedAs::bytes ? H5T_NATIVE_UINT8 : H5T_NATIVE_FLOAT;
+    Hdf5Writer x(file.path(), file.id(), options.samples, type, blocks.extents(), options.chunk, options.level);
+    std::optional<Hdf5Writer> y;
+    if (targets)
+      y.emplace(file.path(), file.id(), options.targets, blocks.labels() ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT,
+                blocks.target_extents(), 1024, 0);
+    while (blocks.next()) {
+      x.write(blocks.first(), blocks.count(), blocks.samples().data());
+      if (y) y->write(blocks.first(), blocks.count(), blocks.targets().data());
+    }
   }
-  const Hdf5Call call(path);
-  call.done(H5Fflush(file.get(), H5F_SCOPE_LOCAL), "cannot be written");
+  file.commit();
 }
 }  // namespace detail
 #endif

@@ -18,17 +18,15 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
   batch_ = BatchSize{options.batch, options.batch_per_rank}.global(options.ranks);
   const bool local = options_.partition == Partition::local;
   steps_ = local ? local_steps(options_.sizes, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
+  const long most = static_cast<long>(std::min<std::int64_t>(batch_, data_.size()));  // samples of a batch
   // Rounded up: the parts of a smaller last batch may fall to other ranks than those of a full one.
   capacity_ = local             ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
-              : options_.shards ? shards_capacity(batch_, shards())
-                                : (batch_ + options_.ranks - 1) / options_.ranks;
-  if (capacity_ > data_.size()) capacity_ = static_cast<long>(data_.size());
-  capacity_ = std::max<long>(capacity_, 1);
+              : options_.shards ? shards_capacity(most, shards())
+                                : (most + options_.ranks - 1) / options_.ranks;
+  capacity_ = std::clamp<long>(capacity_, 1, std::max<long>(static_cast<long>(data_.size()), 1));
   const int threads = wanted_threads(), count = (threads > 0 ? threads + 2 : 1) + options_.held;
   ahead_ = threads + 2;
-  const long ascending = !data_.prefers_ascending() ? 0
-                         : local                    ? capacity_
-                                                    : std::min<long>(batch_, static_cast<long>(data_.size()));
+  const long ascending = !data_.prefers_ascending() ? 0 : local ? capacity_ : most;
   slots_.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) {
     slots_.push_back(std::make_unique<Slot>(data_, capacity_, ascending, options_));

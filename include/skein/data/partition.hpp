@@ -4,6 +4,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -34,7 +35,7 @@ struct BatchSize {
   long batch = 0;
   long batch_per_rank = 0;
 
-  /// Samples of a batch over all ranks. Throws ArgumentError where both, or neither, is given.
+  /// Samples of a batch over all ranks. Throws ArgumentError where both, or neither, is given, or it is no number of samples.
   constexpr long global(int ranks) const {
     if (batch < 0 || batch_per_rank < 0)
       throw ArgumentError("a batch size is negative: give .batch or .batch_per_rank a positive number");
@@ -45,12 +46,15 @@ struct BatchSize {
       throw ArgumentError(
           "no batch size is given: set .batch (samples of a batch over all ranks) or .batch_per_rank (of fit: "
           ".loader.batch_per_rank)");
+    if (batch_per_rank > std::numeric_limits<long>::max() / ranks)
+      throw ArgumentError(".batch_per_rank " + std::to_string(batch_per_rank) + " on " + std::to_string(ranks) +
+                          " ranks is more than any batch can have: give the samples of one rank");
     return batch > 0 ? batch : batch_per_rank * ranks;
   }
 };
 
-/// The r-th of `ranks` even parts of [0, n): sizes differ by one at most.
-constexpr std::int64_t even_part(std::int64_t n, int ranks, int r) { return n / ranks * r + n % ranks * r / ranks; }
+/// Where the r-th of `ranks` even parts of [0, n) begins: sizes differ by one at most.
+constexpr std::int64_t even_part(std::int64_t n, int ranks, int r) { return plan::shard_begin(n, ranks, r); }
 
 /// Steps of an epoch over a shared data set.
 constexpr std::int64_t shared_steps(std::int64_t size, long batch, LastBatch last = LastBatch::keep) {

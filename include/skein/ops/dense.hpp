@@ -40,7 +40,7 @@ template <class Scalar, int In, int Out> constexpr auto choose_dense() {
 
 /// x is (batch, row_pitch(In)), y (batch, row_pitch(Out)), w (In, row_pitch(Out)), bias row_pitch(Out) or null. Gaps of x and dy
 /// may hold anything; those of w and bias are zero, and those of their gradients stay so. `transposed` is what pack_weights()
-/// wrote, dense_derived(In, Out) scalars; a device that takes the weight as it is ignores it, and the workspace. Made of
+/// wrote, dense_packed_weights(In, Out) scalars; a device that takes the weight as it is ignores it, and the workspace. Made of
 /// DenseOptions:
 ///
 ///     forward<Finish>(batch, x, w, transposed, bias, y)          y = Finish{}(x w + bias); Finish takes vectors and scalars

@@ -112,7 +112,8 @@ class NpzFile {
 /// Opens a .npz file: auto f = load_npz("weights.npz"); auto w = f.get<float, 2>("w");
 inline NpzFile load_npz(const std::string& path, std::size_t limit = npz_limit) { return NpzFile(path, limit); }
 
-/// Writes a .npz file, array by array: NpzWriter out("a.npz"); out.add("w", w); out.close(). Members stay below 4 GiB.
+/// Writes a .npz file, array by array: NpzWriter out("a.npz"); out.add("w", w); out.close(). The file stays below 4 GiB: the
+/// array that does not fit is refused by a FileError, and the others can still be closed.
 class NpzWriter {
  public:
   explicit NpzWriter(const std::string& path, NpzMethod method = NpzMethod::stored);
@@ -134,8 +135,8 @@ class NpzWriter {
     }
   }
 
-  /// The comment of the zip archive, which NumPy does not look at; up to 65,535 bytes.
-  void set_comment(std::string text) { comment_ = std::move(text); }
+  /// The comment of the zip archive, which NumPy does not look at. Throws ArgumentError for more than 65,535 bytes.
+  void set_comment(std::string text);
   /// The file gets its name: until then there is the old one, or none. Throws FileError.
   void close();
 

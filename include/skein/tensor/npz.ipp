@@ -210,6 +210,12 @@ SKEIN_INLINE void NpzWriter::close() {
   file->commit();
 }
 
+SKEIN_INLINE void NpzWriter::set_comment(std::string text) {
+  if (text.size() > 0xffff)
+    throw ArgumentError("npz: a comment of " + std::to_string(text.size()) + " bytes: the end of a zip archive holds 65535");
+  comment_ = std::move(text);
+}
+
 SKEIN_INLINE void NpzWriter::append(std::string& to, std::uint64_t n, int width) {
   for (int i = 0; i < width; ++i, n >>= 8) to += static_cast<char>(n & 0xff);
 }
@@ -237,10 +243,18 @@ SKEIN_INLINE std::string NpzWriter::deflated(const std::string& plain) {
 
 SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& plain) {
   if (!file_) throw FileError(path_, -1, "is closed already");
-  if (plain.size() > 0xf0000000u || at_ > 0xf0000000u || entries_ == 65535)
+  if (name.size() > 0xffff || entries_ == 0xffff)
     throw FileError(path_, static_cast<long long>(at_),
-                    "cannot take the array " + in_quotes(name) + ": .npz files are written up to 4 GiB and 65535 arrays");
+                    "cannot take another array: .npz files have up to 65535, of names up to 65535 bytes (without .npy)");
+  const auto check_fits = [&](std::uint64_t bytes) {  // places are written in 32 bits, the directory's at the end too
+    if (plain.size() <= 0xf0000000u && at_ + bytes + 2 * name.size() + 128 + directory_.size() <= 0xffff0000u) return;
+    throw FileError(path_, static_cast<long long>(at_),
+                    "cannot take the array " + in_quotes(name) +
+                        ": .npz files are written up to 4 GiB: give a part of the arrays another file");
+  };
+  check_fits(0);
   const std::string packed = method_ == NpzMethod::deflated ? deflated(plain) : plain;
+  check_fits(packed.size());
   const std::uint64_t begin = at_;
   std::string common;  // what the local header and the directory share
   append(common, 20, 2);

@@ -133,17 +133,7 @@ SKEIN_INLINE void Client::serve() {
 }
 
 SKEIN_INLINE void Client::receive() {
-  char bytes[65536];
-  bool ended = false;
-  while (true) {
-    const ssize_t n = ::recv(connection_.get(), bytes, sizeof bytes, 0);
-    if (n > 0) {
-      reader_.add(bytes, static_cast<std::size_t>(n));
-      continue;
-    }
-    ended = n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-    break;
-  }
+  const bool ended = !read_available(connection_.get(), reader_);
   try {
     while (std::optional<Frame> f = reader_.next()) take(*f);
   } catch (const Error& e) { return set_failed(std::string("the coordinator on rank 0 cannot be understood: ") + e.what()); }

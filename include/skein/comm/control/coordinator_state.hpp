@@ -91,7 +91,7 @@ class CoordinatorState {
   static bool is_over(std::uint32_t id, const Group& g);
 
   void inquire(int rank, const Frame& f, double now);
-  void answer(int rank, const Frame& f, double);
+  void answer(int rank, const Frame& f);
   void judge(Group& g);
 
   int size_;

@@ -35,7 +35,7 @@ SKEIN_INLINE void CoordinatorState::take(int rank, Frame f, double now) {
     case Kind::Overdue:
       return inquire(rank, f, now);
     case Kind::State:
-      return answer(rank, f, now);
+      return answer(rank, f);
     case Kind::Fail:
       return fail(f.payload);
     case Kind::Left:
@@ -193,23 +193,21 @@ SKEIN_INLINE bool CoordinatorState::is_over(std::uint32_t id, const Group& g) {
 
 SKEIN_INLINE void CoordinatorState::inquire(int rank, const Frame& f, double now) {
   Group& g = group(f.group);
-  const std::size_t n = g.members.size(), i = place(g, rank);
-  Inquiry& q = g.inquiry;
-  if (!q.running) {
-    q = {true,
-         f.number,
-         now + std::min(2.0, std::max(0.3, f.limit / 4)),
-         f.limit,
-         f.payload,
-         std::vector<bool>(n),
-         std::vector<std::uint64_t>(n),
-         std::vector<std::string>(n)};
-    for (const int r : g.members) send(r, {Kind::Query, f.group, f.number, 0, {}});
-  }
-  (void)i;
+  const std::size_t n = g.members.size();
+  (void)place(g, rank);
+  if (g.inquiry.running) return;
+  g.inquiry = {true,
+               f.number,
+               now + std::min(2.0, std::max(0.3, f.limit / 4)),
+               f.limit,
+               f.payload,
+               std::vector<bool>(n),
+               std::vector<std::uint64_t>(n),
+               std::vector<std::string>(n)};
+  for (const int r : g.members) send(r, {Kind::Query, f.group, f.number, 0, {}});
 }
 
-SKEIN_INLINE void CoordinatorState::answer(int rank, const Frame& f, double) {
+SKEIN_INLINE void CoordinatorState::answer(int rank, const Frame& f) {
   Group& g = group(f.group);
   Inquiry& q = g.inquiry;
   const std::size_t i = place(g, rank);

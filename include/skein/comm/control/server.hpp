@@ -11,6 +11,9 @@
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
+/// Reads what has come; false where the other side has gone.
+bool read_available(int fd, FrameReader& to);
+
 /// The coordinator: one thread, in rank 0's process, that serves the connections of all ranks until each has said goodbye.
 class Server {
  public:

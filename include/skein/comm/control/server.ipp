@@ -73,19 +73,16 @@ SKEIN_INLINE void Server::serve_until_the_end() {
   }
 }
 
+SKEIN_INLINE bool read_available(int fd, FrameReader& to) {
+  char bytes[65536];
+  ssize_t n = 0;
+  while ((n = ::recv(fd, bytes, sizeof bytes, 0)) > 0) to.add(bytes, static_cast<std::size_t>(n));
+  return n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
 SKEIN_INLINE void Server::receive(int rank) {
   Peer& p = peers_[static_cast<std::size_t>(rank)];
-  char bytes[65536];
-  bool ended = false;
-  while (true) {
-    const ssize_t n = ::recv(p.fd.get(), bytes, sizeof bytes, 0);
-    if (n > 0) {
-      p.reader.add(bytes, static_cast<std::size_t>(n));
-      continue;
-    }
-    ended = n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR);
-    break;
-  }
+  bool ended = !read_available(p.fd.get(), p.reader);
   try {
     while (std::optional<Frame> f = p.reader.next()) coordinator_state_.take(rank, std::move(*f), now());
   } catch (const Error& e) {

@@ -161,7 +161,10 @@ SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, std::stri
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
   const double end = now() + seconds;
-  for (addrinfo* a = found; a; a = a->ai_next) {
+  int left = 0;
+  for (const addrinfo* a = found; a; a = a->ai_next) ++left;
+  for (const addrinfo* a = found; a;
+       a = a->ai_next, --left) {  // each gets its part: one that never answers leaves the others time
     Descriptor d(::socket(a->ai_family, a->ai_socktype, a->ai_protocol));
     if (!d) continue;
     set_flags(d.get());
@@ -170,7 +173,7 @@ SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, std::stri
       error = errno;
       if (error == EINPROGRESS) {
         pollfd p{d.get(), POLLOUT, 0};
-        const int ready = ::poll(&p, 1, static_cast<int>(1000 * std::max(0.0, end - now())));
+        const int ready = ::poll(&p, 1, static_cast<int>(1000 * std::max(0.0, end - now()) / left));
         socklen_t length = sizeof error;
         error = ETIMEDOUT;
         if (ready > 0) ::getsockopt(d.get(), SOL_SOCKET, SO_ERROR, &error, &length);

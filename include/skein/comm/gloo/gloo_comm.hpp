@@ -92,13 +92,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
     return GlooComm(std::make_unique<ControlComm>(control_->split(color, key)), engine_->options(), engine_->device());
   }
   /// As MpiComm::share: memory of this rank that the others read and write too. Collective; blocking.
-  comm::SharedPages share(std::size_t bytes) {
-    if (size() == 1 || !shares_memory()) return {};
-    const auto pages = comm::share_pages(*this, engine_->options().shared_pages ? bytes : 0);
-    if (!pages) return {};
-    engine_->add(pages);
-    return {std::shared_ptr<void>(pages, pages->own()), bytes};
-  }
+  comm::SharedPages share(std::size_t bytes) { return comm::share_pages(*this, *engine_, bytes); }
 
   engine_type& engine() { return *engine_; }
 

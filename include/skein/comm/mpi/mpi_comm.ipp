@@ -60,13 +60,7 @@ SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
   return made;
 }
 
-SKEIN_MPI_INLINE comm::SharedPages MpiComm::share(std::size_t bytes) {
-  if (size() == 1 || !shares_memory()) return {};
-  const auto pages = comm::share_pages(*this, engine_->options().shared_pages ? bytes : 0);
-  if (!pages) return {};
-  engine_->add(pages);
-  return {std::shared_ptr<void>(pages, pages->own()), bytes};
-}
+SKEIN_MPI_INLINE comm::SharedPages MpiComm::share(std::size_t bytes) { return comm::share_pages(*this, *engine_, bytes); }
 
 }  // namespace skein::inline SKEIN_ABI
 

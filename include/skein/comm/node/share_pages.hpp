@@ -6,13 +6,13 @@
 #include <span>
 
 #include "../op.hpp"
+#include "../shared_pages.hpp"
 #include "node_pages.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// Pages of so many bytes a rank, mapped by all. None, on all ranks alike, where /dev/shm has no room, or the ranks ask for
-/// different sizes or for nothing. Collective; blocking.
-template <class Comm> std::shared_ptr<NodePages> share_pages(Comm& world, std::size_t bytes) {
+namespace detail {
+template <class Comm> std::shared_ptr<NodePages> map_pages(Comm& world, std::size_t bytes) {
   const auto asked = static_cast<std::int64_t>(bytes);
   std::int64_t most[] = {asked, -asked};
   world.all_reduce(std::span(most), Max{});
@@ -35,6 +35,18 @@ template <class Comm> std::shared_ptr<NodePages> share_pages(Comm& world, std::s
     return pages;
   }
   return {};
+}
+}  // namespace detail
+
+/// This rank's part of pages of so many bytes a rank, mapped by all, which the engine's collectives then know. None, on all ranks
+/// alike, where they are not on one node, the options say so, /dev/shm has no room, or the ranks ask for different sizes or for
+/// nothing. Collective; blocking.
+template <class Comm, class Engine> SharedPages share_pages(Comm& world, Engine& engine, std::size_t bytes) {
+  if (world.size() == 1 || !world.shares_memory()) return {};
+  const auto pages = detail::map_pages(world, engine.options().shared_pages ? bytes : 0);
+  if (!pages) return {};
+  engine.add(pages);
+  return {std::shared_ptr<void>(pages, pages->own()), bytes};
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -66,6 +66,7 @@ class ThreadEngine {
 
   Ticket put(bool sends, void* data, std::size_t bytes, int peer, int box, int tag);
   bool message_done(Ticket& t);
+  Message& spin_for_message(const Ticket& t);
   void wait_for_message(Ticket& t);
 
   std::shared_ptr<Team> team_;

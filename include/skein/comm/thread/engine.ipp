@@ -30,10 +30,15 @@ SKEIN_INLINE void ThreadEngine::wait(Ticket& t) {
   else wait_for_message(t);
 }
 
-SKEIN_INLINE bool ThreadEngine::wait_some(Ticket& t, std::chrono::nanoseconds limit) {
+SKEIN_INLINE Message& ThreadEngine::spin_for_message(const Ticket& t) {
   Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
   for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i)
     skein::detail::cpu_relax();
+  return m;
+}
+
+SKEIN_INLINE bool ThreadEngine::wait_some(Ticket& t, std::chrono::nanoseconds limit) {
+  Message& m = spin_for_message(t);
   if (test(t)) return true;
   m.sleep(limit);
   return test(t);
@@ -198,9 +203,7 @@ SKEIN_INLINE bool ThreadEngine::message_done(Ticket& t) {
 
 SKEIN_INLINE void ThreadEngine::wait_for_message(Ticket& t) {
   Deadline timer(team_->options.deadline);
-  Message& m = team_->pools[static_cast<std::size_t>(rank_)][t.message];
-  for (int i = 0; i < team_->spins && m.state.load(std::memory_order_acquire) == Message::Pending; ++i)
-    skein::detail::cpu_relax();
+  Message& m = spin_for_message(t);
   while (!test(t)) {
     m.sleep(head_ < tail_ ? std::chrono::nanoseconds(200000) : timer.sleep_interval());
     check(timer, &m);
