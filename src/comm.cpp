@@ -12,6 +12,7 @@
 #include <skein/comm/control/socket.ipp>
 #include <skein/comm/control/watch.ipp>
 #include <skein/comm/control/wire.ipp>
+#include <skein/comm/differences.ipp>
 #include <skein/comm/launch/local_devices.ipp>
 #include <skein/comm/launch/started_ranks.ipp>
 #include <skein/comm/measure.ipp>

@@ -78,6 +78,8 @@ TEST_CASE("Dual: assignments do what the operators do", "[dual]") {
   const Dual<double> d = ((a + b) * a - 1) / b;
   CHECK(c.value == d.value);
   CHECK(c.derivative == d.derivative);
+  CHECK(square(a).derivative == (a * a).derivative);
+  CHECK((maximum(a, b).value == max(a, b).value && minimum(a, b).derivative == min(a, b).derivative));
   CHECK(pow(a, b).value == Approx(8));
   CHECK(pow(a, b).derivative == Approx(8 * (3.0 / 2 - std::log(2.0))));
 }

@@ -69,6 +69,7 @@ TEST_CASE("a faulty CIFAR-10 file is refused with the place", "[data][cifar10]")
                     Contains("label 10 is not below 10") && Contains("3073"));
   CHECK_THROWS_WITH(sk::data::read_cifar10({folder.write("long.bin", good)}, 3000), Contains("limit of 3000 bytes"));
   CHECK_THROWS_AS(sk::data::read_cifar10({folder.path() + "/none.bin"}), sk::FileError);
+  CHECK_THROWS_WITH(sk::data::read_cifar10({}), Contains("no file is named"));
   REQUIRE(::mkfifo((folder.path() + "/pipe").c_str(), 0600) == 0);
   CHECK_THROWS_AS(sk::data::read_cifar10({folder.path() + "/pipe"}), sk::FileError);
   CHECK_THROWS_WITH(sk::data::cifar10(folder.path()), Contains("Looked in: " + folder.path()));

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -375,6 +376,18 @@ TEST_CASE("several labels a sample: in memory, read one by one, and through what
   CHECK((reversed[0] == 400 && reversed[1199] == 3 && reversed[3 * 300] == 100));
   CHECK_THROWS_WITH(InMemory<float>({1, {3}}, std::vector<float>(6), std::vector<std::int32_t>(2), 0, 3),
                     Catch::Contains("2 samples need 6 labels, 2 are given"));
+}
+
+TEST_CASE("classes are counted, and a label beyond those that are said is refused") {
+  const std::vector<float> x(4);
+  const auto set = [&](std::vector<int> labels, int classes) { return InMemory<float>({1, {1}}, x, std::move(labels), classes); };
+  CHECK(set({0, 4, -1, 2}, 0).target() == Target::labels(5));
+  CHECK(set({0, 4, -1, 2}, 7).target() == Target::labels(7));
+  CHECK(set({-1, -1, -1, -1}, 0).target() == Target::labels(0));
+  CHECK(thrown([&] { set({0, 4, -1, 2}, 4); }).text == "a data set: label 4 (number 1) is not below the number of classes, 4");
+  CHECK(thrown([&] { set({0, 1, 2, 3}, -3); }).says("-3 classes"));
+  CHECK(thrown([&] { set({0, 2147483647, 2, 3}, 0); }).says("is not below the greatest number of classes"));
+  CHECK(thrown([&] { set({0, 1, 2, 3}, 0).take(-3); }).says("take: -3 samples"));
 }
 
 TEST_CASE("flat rows without extents: the message says how to give them") {

@@ -49,6 +49,8 @@ TEST_CASE("Images go through an HDF5 file, in chunks of any length, and are serv
   }
   CHECK(Hdf5Set(folder / "set.h5", {.targets = ""}).target().kind == TargetKind::none);
   CHECK(Hdf5Set(folder / "set.h5", {.classes = 12}).target() == Target::labels(12));
+  CHECK_THAT(fault([&] { Hdf5Set(folder / "set.h5", {.classes = 9}); }), Contains("is not below the number of classes, 9"));
+  CHECK_THAT(fault([&] { Hdf5Set(folder / "set.h5", {.classes = -1}); }), Contains("-1 classes"));
 }
 
 TEST_CASE("Numbers with target vectors go through an HDF5 file, beside other arrays") {

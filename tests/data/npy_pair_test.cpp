@@ -149,6 +149,7 @@ TEST_CASE("Files that are no pair say so") {
   };
   CHECK_THAT(refused(digits.normalize(0.2, 0.3), y, PackedAs::bytes),
              Contains("sample 0 has the value") && Contains("set.normalize(0, 1)"));
+  CHECK_THAT(refused(digits, x, PackedAs::bytes), Contains("have one path"));
   CHECK_THAT(refused(digits, "", PackedAs::bytes), Contains("name a place for them too"));
   CHECK_THAT(refused(digits, y, PackedAs::tokens), Contains("this set gives no tokens"));
   CHECK_THAT(refused(from_tensors(std::vector<float>{1, 2}, sk::Extents{1, {1}}), y, PackedAs::floats),

@@ -44,3 +44,16 @@ TEST_CASE("copies between arrays of the host move bytes, overlapping or none") {
   CHECK(v == std::vector<int>{1, 1, 2, 3, 4});
   sk::Copy<sk::Cpu, sk::Cpu>::run(nullptr, nullptr, 0);
 }
+
+TEST_CASE("memory that is not to be had is a MemoryError, and no count of bytes wraps") {
+  constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+  CHECK_THROWS_AS(sk::Arena<float>(all / 4 + 2), sk::MemoryError);  // whose bytes would be 8
+  CHECK_THROWS_AS(sk::Arena<char>(all), sk::MemoryError);
+  try {
+    sk::Arena<double> a(std::size_t{1} << 57);
+    FAIL("it is there");
+  } catch (const sk::MemoryError& e) {
+    CHECK(e.bytes() == std::size_t{1} << 60);
+    CHECK_THAT(e.what(), Catch::Contains("1152921504606846976 bytes for one array are not to be had"));
+  }
+}

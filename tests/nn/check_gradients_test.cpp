@@ -9,6 +9,7 @@
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
 #include <skein/nn/linear.hpp>
+#include <skein/nn/recompute.hpp>
 #include <skein/nn/tanh.hpp>
 
 #include "../support/own_layers.hpp"
@@ -47,6 +48,8 @@ TEST_CASE("Layers and networks whose gradients are right pass the check", "[nn]"
        {sk::check_gradients<own_layers::Scale, sk::Shape<7>>(), sk::check_gradients<own_layers::Squash, sk::Shape<3, 5>>(),
         sk::check_gradients<nn::Linear<9>, sk::Shape<20>>({.batch = 5}),
         sk::check_gradients<Net<nn::BatchNorm<>>, sk::Shape<4>>({.batch = 6}),
+        sk::check_gradients<nn::Recompute<nn::Linear<4>>, sk::Shape<7>>(),
+        sk::check_gradients<nn::Sequential<nn::Recompute<Net<nn::BatchNorm<>>>, nn::Recompute<Net<nn::Tanh>>>, sk::Shape<4>>(),
         sk::check_gradients<nn::Sequential<nn::Conv2d<3, sk::Kernel<3>>, nn::Flatten, nn::Linear<2>>, sk::Shape<6, 5, 2>>()}) {
     INFO(check.text());
     CHECK(check);

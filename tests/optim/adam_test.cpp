@@ -92,5 +92,7 @@ TEST_CASE("Adam refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((Adam{.beta2 = -0.1}.check()), Catch::Contains("Adam{.beta2"));
   CHECK_THROWS_WITH((Adam{.epsilon = 0}.check()), Catch::Contains("epsilon must be positive"));
   CHECK_THROWS_WITH((Adam{.lr = -1}.check()), Catch::Contains("the rate must not be negative"));
+  CHECK_THROWS_WITH((Adam{.lr = NAN}.check()), "Adam{.lr = nan}: that is no number");
+  CHECK_THROWS_WITH((Adam{.lr = INFINITY}.check()), "Adam{.lr = inf}: the rate must be finite");
   CHECK_THROWS_WITH((Adam{.weight_decay = -1}.check()), Catch::Contains("weight decay must not be negative"));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <vector>
 
 #include <skein/optim/groups.hpp>
@@ -53,6 +54,7 @@ TEST_CASE("A rule that matches nothing, or that is negative, is refused with nam
       "rule 0 of .groups (\"features.*\") matches no parameter; there are 0.weight, 0.bias, head.weight, head.bias");
   CHECK_THROWS_WITH(resolve({frozen("0.*"), learning_rate("*", -1.0f)}, table),
                     "rule 1 of .groups (\"*\") has a negative factor");
+  CHECK_THROWS_WITH(resolve(learning_rate("0.*", NAN), table), Catch::Contains("has a factor that is no finite number"));
   const std::vector<ParameterEntry> weights{table[0]};
   CHECK_NOTHROW(resolve(no_decay_on_biases_and_norms(), weights));
 }

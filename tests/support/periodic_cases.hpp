@@ -292,19 +292,19 @@ template <class Comm> void has_levels(Comm& world) {
 /// Ranks that disagree on the options do not start.
 template <class Comm> void refuses_other_options(Comm& world) {
   if (world.size() == 1) return;
-  const auto refuse = [&](auto policy) {
+  const auto refuse = [&](auto policy, const std::string& option) {
     std::string message;
     try {
       cases::Model model{sk::Seed{3}};
       sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{}, policy};
     } catch (const sk::CommError& e) { message = e.what(); }
-    RANK_CHECK(message.find("the models of ModelAverage") != std::string::npos);
+    RANK_CHECK(message.find("the models of ModelAverage differ between ranks: " + option + " is ") != std::string::npos);
     for (const std::string& m : world.all_gather(message)) RANK_CHECK(m == message);
   };
   const bool first = world.rank() == 0;
-  refuse(ModelAverage{world, {.state = first}, Period<4>{}});
-  refuse(ModelAverage{world, {.delay = 1, .keep = first ? 0.5 : 0.25}, Period<4>{}});
-  refuse(ModelAverage{world, {}, Period<4>{}, sk::parallel::DiLoCo{sk::optim::Sgd{.lr = first ? 0.5f : 0.25f}}});
+  refuse(ModelAverage{world, {.state = first}, Period<4>{}}, "`.state` of ModelAverage");
+  refuse(ModelAverage{world, {.delay = 1, .keep = first ? 0.5 : 0.25}, Period<4>{}}, "`.keep` of ModelAverage");
+  refuse(ModelAverage{world, {}, Period<4>{}, sk::parallel::DiLoCo{sk::optim::Sgd{.lr = first ? 0.5f : 0.25f}}}, "`.lr` of Sgd");
 }
 
 /// All of them learn what DataParallel learns.

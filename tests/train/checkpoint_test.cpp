@@ -84,6 +84,7 @@ TEST_CASE("a checkpoint comes back with the same bits, gaps untouched") {
   save(state, folder / "c");
   back.weight[6] = 55;
   CheckpointReader reader{folder / "c"};
+  CHECK_THROWS_WITH(CheckpointReader{folder / "."}, Catch::Contains("is a folder without a checkpoint"));
   back.load(reader);
   CHECK(back.weight[6] == 55);
   back.weight[6] = 77;

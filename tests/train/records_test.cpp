@@ -69,7 +69,8 @@ TEST_CASE("scores of older files are read") {
 
 TEST_CASE("scores refuse what they do not have") {
   sk::train::Scores scores;
-  CHECK_THROWS_WITH(scores["f1"], "no metric 'f1' was recorded; there are: none");
+  CHECK_THROWS_WITH(scores["f1"],
+                    "no metric 'f1' was recorded; there are none: .metrics of fit or evaluate names those that are");
   for (const char* name : {"a", "b", "c"}) scores.set(name, 1);
   CHECK_THROWS_WITH(scores["f1"], "no metric 'f1' was recorded; there are: a, b, c");
   CHECK_THROWS_AS(scores.set("", 1), sk::ArgumentError);

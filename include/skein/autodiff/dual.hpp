@@ -65,6 +65,10 @@ template <class T> struct Dual {
   friend constexpr Dual min(const Dual& a, const Dual& b) { return where(b < a, b, a); }
   friend constexpr Dual abs(const Dual& x) { return where(x < Dual(0), -x, x); }
 
+  friend constexpr Dual maximum(const Dual& a, const Dual& b) { return max(a, b); }  // as functions of tensors are named
+  friend constexpr Dual minimum(const Dual& a, const Dual& b) { return min(a, b); }
+  friend constexpr Dual square(const Dual& x) { return x * x; }
+
   friend constexpr Dual exp(const Dual& x) {
     using std::exp;
     const T e = exp(x.value);

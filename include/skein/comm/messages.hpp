@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../core/named_values.hpp"
 #include "collectives.hpp"
 
 SKEIN_BEGIN_COLD
@@ -18,11 +19,17 @@ inline constexpr int any_rank = -1;
 
 namespace comm {
 
+inline bool all_equal(const std::vector<std::uint64_t>& numbers) {
+  for (const std::uint64_t n : numbers)
+    if (n != numbers[0]) return false;
+  return true;
+}
 /// The texts of all ranks, which stand joined, by their lengths.
 std::vector<std::string> split_texts(std::string_view joined, const std::vector<std::size_t>& lengths);
-/// Throws the CommError of assert_same: who believes what.
+/// Throws the CommError of assert_same: who believes what; and which value is another where.
 [[noreturn]] void fail_differing(std::string_view what, const std::vector<std::uint64_t>& hashes,
                                  const std::vector<std::string>& beliefs);
+[[noreturn]] void fail_differing(std::string_view what, const std::vector<std::string>& lines);
 
 /// What ranks agree on: single values, texts, plans; values of the host on every device. Derived as for Collectives; a
 /// communicator of another device than Cpu has control(), a communicator of the host over the same ranks.
@@ -72,10 +79,13 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
   /// lists who believes what. Blocking; one short all_gather where all agree.
   void assert_same(std::string_view what, const std::string& belief) {
     const std::vector<std::uint64_t> hashes = all_gather(hash_bytes(belief.data(), belief.size()));
-    bool same = true;
-    for (const std::uint64_t h : hashes) same = same && h == hashes[0];
-    if (same) return;
+    if (all_equal(hashes)) return;
     fail_differing(what, hashes, all_gather(belief.substr(0, 400)));
+  }
+  /// The same of several values (`what` in the plural: "the models of DataParallel"): the error names the first that differs.
+  void assert_same(std::string_view what, const NamedValues& values) {
+    if (all_equal(all_gather(values.hash()))) return;
+    fail_differing(what, all_gather("+" + values.lines()));
   }
   void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
 

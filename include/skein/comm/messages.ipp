@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of messages.hpp.
 #pragma once
+#include "differences.hpp"
 #include "messages.hpp"
 
 SKEIN_BEGIN_COLD
@@ -25,6 +26,11 @@ SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::u
     if (!seen) text += (r ? "; " : "") + ranks_text(n, equal) + ": " + beliefs[static_cast<std::size_t>(r)];
   }
   throw CommError(text + ". Start every rank with the same program and options");
+}
+
+SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::string>& lines) {
+  throw CommError(
+      text("{} differ between ranks: {}. Start every rank with the same program and options", what, differences(lines)));
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

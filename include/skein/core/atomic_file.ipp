@@ -44,6 +44,7 @@ inline int sync(int file) {
 }  // namespace detail
 
 SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(detail::end_of_links(path)), partial_(path_ + ".partial") {
+  if (path.empty()) throw ArgumentError("a file that is to be written has an empty path");
   struct stat old {};
   const bool replaces = ::stat(path_.c_str(), &old) == 0;
   if (replaces && !S_ISREG(old.st_mode)) throw FileError(path_, -1, "is no plain file");

@@ -67,6 +67,15 @@ class CommError : public Error {
  public:
   explicit CommError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
 };
+/// Memory of the host that is not to be had, for the arrays of a model, a step or a data set: says how much was asked for.
+class MemoryError : public Error {
+ public:
+  explicit MemoryError(std::size_t bytes, SourceLocation where = SourceLocation::current());
+  std::size_t bytes() const noexcept { return bytes_; }
+
+ private:
+  std::size_t bytes_;
+};
 /// A device call that failed: names the operation and the status.
 class DeviceError : public Error {
  public:
@@ -121,9 +130,9 @@ namespace detail {
 template <class Read> decltype(auto) reading(const std::string& path, Read&& read) {
   try {
     return read();
-  } catch (const std::bad_alloc&) { refuse_memory(path); } catch (const std::length_error&) {
+  } catch (const std::bad_alloc&) { refuse_memory(path); } catch (const MemoryError&) {
     refuse_memory(path);
-  }
+  } catch (const std::length_error&) { refuse_memory(path); }
 }
 }  // namespace detail
 

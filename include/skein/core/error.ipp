@@ -68,6 +68,13 @@ SKEIN_INLINE std::atomic<int>& interrupts() {
   return number;
 }
 }  // namespace detail
+SKEIN_INLINE MemoryError::MemoryError(std::size_t bytes, SourceLocation where)
+    : Error("memory: " + std::to_string(bytes) +
+                " bytes for one array are not to be had: a smaller .batch or .capacity, a smaller network or data set, or a "
+                "higher limit (ulimit -v)",
+            where),
+      bytes_(bytes) {}
+
 SKEIN_INLINE Interrupted::Interrupted(int signal, const std::string& what, SourceLocation where)
     : Error(what, where), signal_(signal) {
   ++detail::interrupts();

@@ -74,7 +74,7 @@ constexpr long sample_pitch(const Extents& sample) { return sample.flat() ? row_
 
 /// Scalars that a parameter occupies: its rows (all but the last extent), each padded to row_pitch.
 constexpr long stored_count(const Extents& parameter) {
-  return parameter.rank == 0 ? 0 : parameter.count() / parameter.last() * row_pitch(parameter.last());
+  return parameter.rank == 0 || parameter.last() == 0 ? 0 : parameter.count() / parameter.last() * row_pitch(parameter.last());
 }
 
 /// What a and b are broadcast to, aligned at the last extent; rank -1 where neither is 1 and they differ.

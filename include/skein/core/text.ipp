@@ -24,6 +24,7 @@ SKEIN_INLINE void TextValue::append_to(std::string& to) const {
       end = std::to_chars(digits, digits + sizeof digits, static_cast<std::uint64_t>(count_)).ptr;
       break;
     case Kind::real:
+      if (real_ != real_) return static_cast<void>(to.append("nan"));  // and not "-nan": its sign says nothing
       end = narrow_ ? std::to_chars(digits, digits + sizeof digits, static_cast<float>(real_)).ptr
                     : std::to_chars(digits, digits + sizeof digits, real_).ptr;
       break;

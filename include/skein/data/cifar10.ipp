@@ -9,6 +9,7 @@ namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE InMemory<std::uint8_t> read_cifar10(const std::vector<std::string>& paths, std::uint64_t limit) {
   constexpr std::size_t pixels = 32 * 32, record = 1 + 3 * pixels;
+  if (paths.empty()) throw ArgumentError("read_cifar10: no file is named: give it data_batch_1.bin, ...");
   std::vector<std::uint8_t> images;
   std::vector<std::int32_t> labels;
   for (const std::string& path : paths)

@@ -7,13 +7,13 @@
 #include <type_traits>
 #include <utility>
 
-#include "../core/config.hpp"
+#include "../core/error.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
 namespace detail {
 /// Other memory for what is at `memory` (null: nothing), as far as it fits; none for 0 bytes. From 128 KiB on it is pages of its
-/// own, which take memory where they have been written. Throws std::bad_alloc.
+/// own, which take memory where they have been written. Throws MemoryError.
 void* resize_memory(void* memory, std::size_t bytes_before, std::size_t bytes);
 }  // namespace detail
 

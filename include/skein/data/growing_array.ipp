@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 
 #include "growing_array.hpp"
 
@@ -23,7 +22,7 @@ SKEIN_INLINE void* resize_memory(void* memory, std::size_t bytes_before, std::si
   if (pages_before && pages) found = ::mremap(memory, bytes_before, bytes, MREMAP_MAYMOVE);
   else if (pages) found = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   else found = pages_before ? std::malloc(bytes) : std::realloc(memory, bytes);
-  if (found == nullptr || found == MAP_FAILED) throw std::bad_alloc();
+  if (found == nullptr || found == MAP_FAILED) throw MemoryError(bytes);
   if (pages_before != pages && memory) {
     std::memcpy(found, memory, std::min(bytes_before, bytes));
     release();

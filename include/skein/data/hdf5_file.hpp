@@ -108,7 +108,9 @@ class Hdf5Array {
     H5Sget_simple_extent_dims(space.get(), extents_.data(), nullptr);
     for (const hsize_t e : extents_)
       if (e < 1 || e > static_cast<hsize_t>(std::numeric_limits<int>::max()))
-        throw FileError(path_, -1, "has in '" + name_ + "' an extent of " + std::to_string(e));
+        throw FileError(path_, -1,
+                        "has in '" + name_ + "' an extent of " + std::to_string(e) + ": from 1 to " +
+                            std::to_string(std::numeric_limits<int>::max()) + " are read");
     const Hdf5Handle type = call.made(H5Dget_type(id()), H5Tclose, "has an array '" + name_ + "' without a type");
     class_ = H5Tget_class(type.get());
     if (class_ != H5T_INTEGER && class_ != H5T_FLOAT)

@@ -16,6 +16,7 @@
 
 #include "finite.hpp"
 #include "hdf5_file.hpp"
+#include "in_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -122,15 +123,13 @@ inline void Hdf5Set::open_targets(const std::string& path, const Hdf5Options& op
   if (targets.integers()) {
     std::vector<std::int64_t> labels(values);
     targets.read(0, size_, labels.data());
-    int classes = options.classes;
     labels_.reserve(values);
     for (const std::int64_t label : labels) {
-      if (!std::in_range<std::int32_t>(label) || label == std::numeric_limits<std::int32_t>::max())
+      if (!std::in_range<std::int32_t>(label))
         throw FileError(path, -1, "has in '" + options.targets + "' the class number " + std::to_string(label));
       labels_.push_back(static_cast<std::int32_t>(label));
-      if (options.classes == 0) classes = std::max(classes, labels_.back() + 1);
     }
-    target_ = Target::labels(classes, each);
+    target_ = Target::labels(detail::count_classes({labels_.data(), labels_.size()}, options.classes), each);
   } else {
     vectors_.resize(values);
     targets.read(0, size_, vectors_.data());

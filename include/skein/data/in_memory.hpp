@@ -26,6 +26,9 @@ struct InMemoryCounts {
 };
 /// The number of samples. Throws ShapeError where the counts do not fit.
 std::int64_t count_samples(const Extents& sample, const Target& target, const InMemoryCounts& given);
+/// `classes`, or the largest label plus one where it is 0. Throws ArgumentError where a label is not below it. Labels below 0 are
+/// ignored by losses that say so.
+int count_classes(std::span<const std::int32_t> labels, int classes);
 /// Throws ArgumentError for value `at` of a data set, which is not finite; `each` values are of a sample.
 [[noreturn]] void throw_not_finite(const char* what, double value, std::int64_t at, long each);
 }  // namespace detail
@@ -119,7 +122,10 @@ template <class Stored = float> class InMemory {
     return result;
   }
   /// The first n samples, or all where there are fewer; without a copy.
-  InMemory take(std::int64_t n) const { return slice(0, std::clamp<std::int64_t>(n, 0, size_)); }
+  InMemory take(std::int64_t n) const {
+    if (n < 0) throw ArgumentError("take: " + std::to_string(n) + " samples: give a number of them, 0 or more");
+    return slice(0, std::min(n, size_));
+  }
   /// Chosen samples in a chosen order; shares the samples.
   Subset<InMemory> subset(std::vector<std::int64_t> indices) const { return Subset<InMemory>(*this, std::move(indices)); }
 
@@ -205,8 +211,8 @@ template <class Stored = float> class InMemory {
                                   {static_cast<std::int64_t>(samples.size()), static_cast<std::int64_t>(storage.labels.size()),
                                    static_cast<std::int64_t>(storage.targets.size())});
     count_ = sample_.count();
-    if (target_.kind == TargetKind::label && target_.count == 0)
-      for (const std::int32_t label : storage.labels) target_.count = std::max(target_.count, label + 1);
+    if (target_.kind == TargetKind::label)
+      target_.count = detail::count_classes({storage.labels.data(), storage.labels.size()}, static_cast<int>(target_.count));
     if (storage.non_finite != NonFinite::keep) {
       if (real && detail::finite(storage.magnitude))
         if constexpr (real) storage.magnitude = checked_magnitude(samples, "value", count_);

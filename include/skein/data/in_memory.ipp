@@ -28,6 +28,20 @@ SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& tar
   throw ShapeError(text);
 }
 
+SKEIN_INLINE int count_classes(std::span<const std::int32_t> labels, int classes) {
+  if (classes < 0)
+    throw ArgumentError("a data set: " + std::to_string(classes) +
+                        " classes: give their number, or 0 for the largest label plus one");
+  std::size_t largest = 0;
+  for (std::size_t i = 1; i < labels.size(); ++i)
+    if (labels[i] > labels[largest]) largest = i;
+  const std::int32_t label = labels.empty() ? -1 : labels[largest];
+  if (label >= (classes > 0 ? classes : std::numeric_limits<std::int32_t>::max()))
+    throw ArgumentError("a data set: label " + std::to_string(label) + " (number " + std::to_string(largest) + ") is not below " +
+                        (classes > 0 ? "the number of classes, " + std::to_string(classes) : "the greatest number of classes"));
+  return classes > 0 ? classes : label < 0 ? 0 : label + 1;
+}
+
 SKEIN_INLINE void throw_not_finite(const char* what, double value, std::int64_t at, long each) {
   const std::int64_t n = each > 0 ? each : 1;
   throw ArgumentError("a data set in memory: " + std::string(what) + " " + std::to_string(at % n) + " of sample " +

@@ -70,6 +70,8 @@ SKEIN_INLINE void begin_npy(AtomicFile& file, char kind, int width, const std::v
 }  // namespace detail
 
 SKEIN_INLINE void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets, PackedAs as) {
+  if (samples == targets)
+    throw ArgumentError("to_npy: samples and targets have one path, " + samples + ": give each a file of its own");
   SetBlocks blocks("to_npy", set, as, !targets.empty());
   const char kind = as == PackedAs::tokens ? 'i' : as == PackedAs::bytes ? 'u' : 'f';
   AtomicFile x(samples);

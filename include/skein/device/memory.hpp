@@ -5,9 +5,10 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
-#include <new>
+#include <limits>
 #include <utility>
 
+#include "../core/error.hpp"
 #include "kept_memory.hpp"
 #include "span.hpp"
 
@@ -17,15 +18,16 @@ template <DeviceTag Device> struct Memory;
 
 template <> struct Memory<Cpu> {
   static constexpr std::size_t alignment = 64;
+  static constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;  ///< as the system has it, for any array
   /// The device of this kind that the calling thread's calls go to.
   static constexpr Cpu here() { return {}; }
   /// Makes it the device that this thread's calls go to.
   static void make_current(Cpu) {}
-  /// Zeroed and touched, so that no page fault is left for the first step. Throws std::bad_alloc.
+  /// Zeroed and touched, so that no page fault is left for the first step. Throws MemoryError.
   static void* allocate(std::size_t bytes, Cpu = {}) {
-    const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
-    void* p = std::aligned_alloc(alignment, rounded ? rounded : alignment);
-    if (!p) throw std::bad_alloc();
+    const std::size_t rounded = bytes < most ? (bytes + alignment - 1) / alignment * alignment : bytes;
+    void* p = bytes < most ? std::aligned_alloc(alignment, rounded ? rounded : alignment) : nullptr;
+    if (!p) throw MemoryError(bytes);
     std::memset(p, 0, rounded);
     KeptMemory::add(p, rounded);
     return p;
@@ -44,7 +46,7 @@ template <class T, DeviceTag Device = Cpu> class Arena {
   using device = Device;
   Arena() = default;
   explicit Arena(std::size_t n, Device where = {})
-      : data_(n ? static_cast<T*>(Memory<Device>::allocate(n * sizeof(T), where)) : nullptr), size_(n), where_(where) {}
+      : data_(n ? static_cast<T*>(Memory<Device>::allocate(bytes_of(n), where)) : nullptr), size_(n), where_(where) {}
   Arena(Arena&& o) noexcept : data_(std::exchange(o.data_, nullptr)), size_(std::exchange(o.size_, 0)), where_(o.where_) {}
   Arena& operator=(Arena&& o) noexcept {
     std::swap(data_, o.data_);
@@ -72,6 +74,11 @@ template <class T, DeviceTag Device = Cpu> class Arena {
   }
 
  private:
+  static std::size_t bytes_of(std::size_t n) {
+    constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+    return n <= all / sizeof(T) ? n * sizeof(T) : all;
+  }
+
   T* data_ = nullptr;
   std::size_t size_ = 0;
   [[no_unique_address]] Device where_{};

@@ -45,11 +45,13 @@ template <class L, class In> inline constexpr bool has_room_for_its_parameters =
 // The names read as a sentence in the compilers' trails: layer<Linear<120>, 3>::gets<Shape<12, 12, 6>>.
 template <class Layer, int... Path> struct layer {
   template <class Input> struct gets {
-    static_assert(has_something_of_a_layer<Layer>,
-                  "this type is no layer: it has neither describe() nor forward() nor backward(). If it is a network, the error "
-                  "above is within its layers: an option has its name, as in Conv2d<16, Kernel<3>> and Dropout<Rate<1, 10>>; "
-                  "Linear<16> has its outputs alone, since its inputs come from the layer before; a layer without options is "
-                  "written BatchNorm<>");
+    static_assert(
+        has_something_of_a_layer<Layer>,
+        "this type is no layer: it has neither describe() nor forward() nor backward(), or they are not static: a layer is a "
+        "type without values, whose numbers are template arguments or parameters. If it is a network, the error "
+        "above is within its layers: an option has its name, as in Conv2d<16, Kernel<3>> and Dropout<Rate<1, 10>>; "
+        "Linear<16> has its outputs alone, since its inputs come from the layer before; a layer without options is "
+        "written BatchNorm<>");
     static_assert(has_describe<Layer>, "this layer lacks: static constexpr skein::LayerSpec describe(skein::Edge in)");
     static_assert(has_forward<Layer>, "this layer lacks: template <class In, class Frame> static void forward(Frame& f)");
     static_assert(has_backward<Layer>, "this layer lacks: template <class In, class Frame> static void backward(Frame& f)");

@@ -83,10 +83,12 @@ template <class L, class In> class GradientRun {
   explicit GradientRun(const GradientCheckOptions& o)
       : options_(o), parameters_(count(sizes.stored)), gradients_(count(sizes.stored)), buffers_(count(sizes.buffers)),
         start_(count(sizes.buffers)), packed_(count(sizes.packed_weights)), statistics_(count(sizes.batch_statistics)),
-        kept_(count(sizes.kept_activations * o.batch)), scratch_(count((sizes.scratch + sizes.whole_gradients) * o.batch)),
-        saved_(count((sizes.saved_for_backward + sizes.backward_scratch) * o.batch)), workspace_(count(sizes.workspace)),
-        x_(count(whole_line(in) * o.batch)), y_(count(whole_line(out) * o.batch)), dy_(count(whole_line(out) * o.batch)),
-        dx_(count(whole_line(in) * o.batch)), exchange_(4096), saved_bytes_(count(sizes.saved_bytes * o.batch)),
+        kept_(count((sizes.kept_activations + sizes.again.activations) * o.batch)),
+        scratch_(count((sizes.scratch + sizes.whole_gradients) * o.batch)),
+        saved_(count((sizes.saved_for_backward + sizes.backward_scratch + sizes.again.saved) * o.batch)),
+        workspace_(count(sizes.workspace)), x_(count(whole_line(in) * o.batch)), y_(count(whole_line(out) * o.batch)),
+        dy_(count(whole_line(out) * o.batch)), dx_(count(whole_line(in) * o.batch)), exchange_(4096),
+        saved_bytes_(count((sizes.saved_bytes + sizes.again.bytes) * o.batch)),
         tokens_(count(is_tokens<In> ? In::count * o.batch : 0)) {
     fill(program.parameters(), parameters_.data());
     fill(program.buffers(), start_.data());
@@ -159,6 +161,9 @@ template <class L, class In> class GradientRun {
     run_.saved_for_backward = saved_.data();
     run_.backward_scratch = saved_.data() + sizes.saved_for_backward * options_.batch;
     run_.saved_bytes = saved_bytes_.data();
+    run_.again = {kept_.data() + sizes.kept_activations * options_.batch,
+                  run_.backward_scratch + sizes.backward_scratch * options_.batch,
+                  saved_bytes_.data() + sizes.saved_bytes * options_.batch, false};
     run_.scratch = scratch_.data();
     run_.scratch_width = sizes.scratch;
     run_.input_gradient = true;

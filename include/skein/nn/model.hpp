@@ -58,11 +58,16 @@ constexpr bool same_arrays(std::span<const plan::Entry> a, std::span<const plan:
 
 template <class Number> inline constexpr bool is_a_seed = false;
 template <class Model> inline constexpr bool is_copied = false;
+template <class T> inline constexpr bool is_a_device = DeviceTag<T>;  // a value: of a concept clang would explain every part
 }  // namespace nn
 
 /// Precision_: float or double for everything (float as it comes), or a Precision (nn/precision.hpp).
-template <class Network, class Input, class Device = Cpu, class Precision_ = float> class Model {
+template <class Network, class Input, class Device_ = Cpu, class Precision_ = float> class Model {
+  static_assert(nn::is_a_device<Device_>,
+                "the third argument of a Model is its device, Cpu or Cuda; the type of its numbers is the fourth: "
+                "sk::Model<Network, Input, sk::Cpu, double>");
   static_assert(sizeof(check::FirstFault<Network, Input>) > 0);
+  using Device = std::conditional_t<DeviceTag<Device_>, Device_, Cpu>;
 
  public:
   using network = Network;

@@ -16,7 +16,7 @@ template <class... Layers> struct Sequential {
   static constexpr int size = sizeof...(Layers);
   static_assert(size > 0, "a Sequential needs at least one layer");
 
-  using Layout = SequentialLayout<size>;
+  using Layout = SequentialLayout<(size > 0 ? size : 1)>;  // of none too: its sentence alone is the error
 
   static constexpr Layout layout(Extents in) {
     Layout r;

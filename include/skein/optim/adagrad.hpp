@@ -20,7 +20,7 @@ struct Adagrad {
   static constexpr const char* state_name(int) { return "sum_of_squares"; }
   /// Throws ArgumentError for values out of range.
   void check() const {
-    detail::demand(lr >= 0, "Adagrad", "lr", lr, "the rate must not be negative");
+    detail::demand_rate("Adagrad", lr);
     detail::demand(lr_decay >= 0, "Adagrad", "lr_decay", lr_decay, "the rate's decay must not be negative");
     detail::demand(epsilon > 0, "Adagrad", "epsilon", epsilon, "epsilon must be positive");
     detail::demand(initial_accumulator >= 0, "Adagrad", "initial_accumulator", initial_accumulator,

@@ -14,7 +14,7 @@ constexpr const char* adam_state_name(int k) {
 }
 
 template <class Hyper> void check_adam(const char* name, const Hyper& h) {
-  demand(h.lr >= 0, name, "lr", h.lr, "the rate must not be negative");
+  demand_rate(name, h.lr);
   demand(h.beta1 >= 0 && h.beta1 < 1, name, "beta1", h.beta1, "a running mean keeps a share from 0 up to, not including, 1");
   demand(h.beta2 >= 0 && h.beta2 < 1, name, "beta2", h.beta2, "a running mean keeps a share from 0 up to, not including, 1");
   demand(h.epsilon > 0, name, "epsilon", h.epsilon, "epsilon must be positive");

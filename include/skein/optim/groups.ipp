@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of groups.hpp.
 #pragma once
+#include <cmath>
+
 #include "groups.hpp"
 
 SKEIN_BEGIN_COLD
@@ -35,8 +37,10 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, cons
   }
   for (std::size_t r = 0; r < groups.rules.size(); ++r) {
     const GroupRule& rule = groups.rules[r];
-    if (rule.lr_factor.value_or(0) < 0 || rule.decay_factor.value_or(0) < 0)
-      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern + "\") has a negative factor");
+    for (const float factor : {rule.lr_factor.value_or(0), rule.decay_factor.value_or(0)})
+      if (!(factor >= 0) || std::isinf(factor))
+        throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern + "\") has " +
+                            (factor < 0 ? "a negative factor" : "a factor that is no finite number"));
     if (!used[r] && !rule.may_match_nothing) {
       std::string names;
       for (std::size_t i = 0; i < table.size() && i < 8; ++i) names += (i ? ", " : "") + std::string(table[i].name);

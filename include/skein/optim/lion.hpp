@@ -18,7 +18,7 @@ struct Lion {
   static constexpr const char* state_name(int) { return "momentum"; }
   /// Throws ArgumentError for values out of range.
   void check() const {
-    detail::demand(lr >= 0, "Lion", "lr", lr, "the rate must not be negative");
+    detail::demand_rate("Lion", lr);
     detail::demand(beta1 >= 0 && beta1 < 1, "Lion", "beta1", beta1,
                    "a running mean keeps a share from 0 up to, not including, 1");
     detail::demand(beta2 >= 0 && beta2 < 1, "Lion", "beta2", beta2,

@@ -3,6 +3,7 @@
 // memory. State lives in an arena that the library makes: array k has the layout of the parameter arena, zero at first.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <span>
@@ -99,6 +100,9 @@ template <class O> consteval void assert_optimizer() {
     static_assert(detail::is_an_optimizer<O>,
                   "L-BFGS evaluates the loss of all samples several times a step, which a trainer does not: a loop by hand calls "
                   "optim::BoundLbfgs{optim::Lbfgs{...}, model}.step(model, closure)");
+  else if constexpr (!HasRate<O> && requires { O::needs; })
+    static_assert(detail::is_an_optimizer<O>,
+                  "this is a transform of gradients, which stands before an optimizer: optim::chain(Lars{...}, Sgd{.lr = 0.1f})");
   else if constexpr (!HasRate<O>)
     static_assert(detail::is_an_optimizer<O>, "an optimizer has a learning rate that schedules scale: give it a member float lr");
   else if constexpr (!HasState<O>)
@@ -237,7 +241,13 @@ void update(const O& optimizer, std::span<const ParameterGroupRange> ranges, con
 namespace detail {
 /// Throws where a hyper-parameter is not as it must be. "Adam{.lr = -1}: the rate must not be negative".
 inline void demand(bool holds, const char* optimizer, const char* member, double value, const char* rule) {
-  if (!holds) throw ArgumentError(std::string(optimizer) + "{." + member + " = " + std::to_string(value) + "}: " + rule);
+  if (holds) return;
+  throw ArgumentError(std::string(optimizer) + "{." + member + " = " + std::to_string(value) +
+                      "}: " + (std::isnan(value) ? "that is no number" : rule));
+}
+inline void demand_rate(const char* optimizer, double lr) {
+  demand(lr >= 0, optimizer, "lr", lr, "the rate must not be negative");
+  demand(std::isfinite(lr), optimizer, "lr", lr, "the rate must be finite");
 }
 }  // namespace detail
 

@@ -22,7 +22,7 @@ struct RmsProp {
 
   /// Throws ArgumentError for values out of range.
   void check() const {
-    detail::demand(lr >= 0, "RmsProp", "lr", lr, "the rate must not be negative");
+    detail::demand_rate("RmsProp", lr);
     detail::demand(alpha >= 0 && alpha < 1, "RmsProp", "alpha", alpha,
                    "a running mean keeps a share from 0 up to, not including, 1");
     detail::demand(epsilon > 0, "RmsProp", "epsilon", epsilon, "epsilon must be positive");

@@ -20,7 +20,7 @@ struct Sgd {
   static constexpr const char* state_name(int) { return "momentum"; }
 
   void check() const {
-    detail::demand(lr >= 0, "Sgd", "lr", lr, "the rate must not be negative");
+    detail::demand_rate("Sgd", lr);
     detail::demand(momentum >= 0, "Sgd", "momentum", momentum, "momentum must not be negative");
     detail::demand(momentum < 1, "Sgd", "momentum", momentum, "momentum must be below 1: else old gradients never fade");
     detail::demand(weight_decay >= 0, "Sgd", "weight_decay", weight_decay, "weight decay must not be negative");

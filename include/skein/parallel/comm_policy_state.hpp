@@ -5,9 +5,10 @@
 #include <string>
 
 #include "../comm/concepts.hpp"
-#include "../core/error.hpp"
 #include "../comm/op.hpp"
 #include "../comm/queries.hpp"
+#include "../core/error.hpp"
+#include "../core/named_values.hpp"
 #include "policy.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -54,6 +55,13 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
   bool several() const { return comm_->size() > 1; }
   const Replica<Scalar, Device>& replica() const { return replica_; }
   void add_exposed(double seconds) { exposed_ += seconds; }
+  /// What ranks must have alike: the model, to which a policy adds its own options.
+  NamedValues common_values(std::string_view policy) const {
+    NamedValues values;
+    values.add_hash("the model (network, input shape, scalar)", &replica_.fingerprint, sizeof replica_.fingerprint);
+    values.of(policy);
+    return values;
+  }
 
   /// Throws ArgumentError where the communicator moves memory of another device of that kind than the model's.
   void check_place(const char* policy) const {

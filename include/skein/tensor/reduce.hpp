@@ -73,12 +73,19 @@ template <class Node> constexpr void assert_axis() {
   static_assert(Node::rank >= 1, "a reduction along an axis takes a tensor of rank 1 or more: a number has no axis");
 }
 
+template <class Node> inline constexpr bool is_reduced_along_an_axis = false;
+
 /// Runs body(node, loop, bound, axis, result) and returns the result, of one rank less.
 template <class Result, bool NeedsValues, class E, class Body>
 auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
   const auto node = leaf(std::forward<E>(e));
   using Node = std::remove_cvref_t<decltype(node)>;
-  if constexpr (Node::rank >= 1) {
+  if constexpr (requires { typename Node::static_expression; }) {
+    static_assert(is_reduced_along_an_axis<Node>,
+                  "a layer's expressions are not reduced along an axis: the larger of two values is maximum(a, b), and sums are "
+                  "sum_leading(e), sum_batch(e) and sum_all(e)");
+    return node;
+  } else if constexpr (Node::rank >= 1) {
     constexpr int N = Node::rank;
     const int a = checked_axis(axis, N, operation);
     Tensor<Result, N - 1, typename Node::Device> result(without_axis(node.shape(), a), node.device());

@@ -64,9 +64,6 @@ void check_parts(std::string_view call, const std::vector<std::uint64_t>& of_all
 /// rank 0, 0.01 on rank 1: ...".
 std::string text_of(const Agreement& own);
 [[noreturn]] void fail_disagreement(std::string_view call, const std::vector<std::string>& texts);
-/// "`.lr` of Adam is 0.1 on rank 0, 0.01 on ranks 1, 2": the first value that differs in full, the next by name. `texts`: of
-/// each rank, as text_of() or a '+' and lines of NamedValues.
-std::string differences(const std::vector<std::string>& texts);
 }  // namespace detail
 
 /// Every rank says what it believes; where two differ, and where parts of their own do not, all throw the same CommError.

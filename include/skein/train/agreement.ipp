@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "../comm/collective_call.hpp"
+#include "../comm/differences.hpp"
 #include "../comm/launch/started_ranks.hpp"
 #include "agreement.hpp"
 
@@ -211,54 +211,8 @@ SKEIN_INLINE std::string text_of(const Agreement& own) {
   return own.trains ? "+" + own.all.lines() + own.training.lines() : "-" + own.all.lines();
 }
 
-/// Names and values of a rank: those of a rank that trains begin with "+".
-struct RankValues {
-  bool trains = true;
-  std::vector<std::pair<std::string, std::string>> values;
-
-  explicit RankValues(std::string_view told) : trains(told.starts_with('+')) {
-    for (told.remove_prefix(std::min<std::size_t>(1, told.size())); !told.empty();) {
-      const std::string_view line = told.substr(0, told.find('\n'));
-      const std::size_t tab = line.find('\t');
-      if (tab != line.npos) values.emplace_back(line.substr(0, tab), line.substr(tab + 1));
-      told.remove_prefix(std::min(told.size(), line.size() + 1));
-    }
-  }
-  std::string_view value(std::string_view name) const {
-    for (const auto& [n, value] : values)
-      if (n == name) return value;
-    return trains ? "not given" : "";
-  }
-};
-
-SKEIN_INLINE std::string differences(const std::vector<std::string>& texts) {
-  std::vector<RankValues> ranks(texts.begin(), texts.end());
-  const int n = static_cast<int>(ranks.size());
-  std::string found, more;
-  std::vector<std::string_view> names;
-  for (const RankValues& r : ranks)
-    for (const auto& [name, value] : r.values)
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  for (const std::string_view name : names) {
-    const auto of = [&](int r) { return ranks[static_cast<std::size_t>(r)].value(name); };
-    std::string values;
-    int kinds = 0;
-    for (int r = 0; r < n; ++r) {
-      bool seen = of(r).empty();
-      for (int q = 0; q < r; ++q) seen = seen || of(q) == of(r);
-      if (seen) continue;
-      values.append(kinds++ ? ", " : " is ").append(of(r)).append(" on ");
-      values += comm::ranks_text(n, [&](int q) { return of(q) == of(r); });
-    }
-    if (kinds < 2) continue;
-    if (found.empty()) found = std::string(name) + values;
-    else if (more.size() < 300) more.append(more.empty() ? "" : ", ").append(name);
-  }
-  return more.empty() ? found : found + " (and so differ " + more + ")";
-}
-
 SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std::string>& texts) {
-  const std::string found = differences(texts);
+  const std::string found = comm::differences(texts);
   const bool parts =
       found.starts_with("the content of the first, middle and last training") || found.starts_with("the number of training");
   throw CommError(std::string(call) + ": " + found + ": give all ranks the same" +

@@ -41,6 +41,11 @@ SKEIN_INLINE CheckpointReader::CheckpointReader(InputFile file, Verify verify) :
 }
 
 SKEIN_INLINE void CheckpointReader::open_folder() {
+  struct stat facts {};
+  if (::stat((path_ + "/" + manifest_name).c_str(), &facts) != 0 && errno == ENOENT)
+    throw FileError(path_, -1,
+                    "is a folder without a checkpoint (" + std::string(manifest_name) +
+                        "): those that .checkpoint made are folders in it, step_...: name one of them");
   const CheckpointReader manifest(InputFile(path_ + "/" + manifest_name), Verify::Whole);
   header_hash_ = manifest.header_hash_;
   std::vector<WrittenFile> shards;

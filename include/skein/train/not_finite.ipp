@@ -33,7 +33,11 @@ template <class Scalar> std::string first_not_finite(std::span<const Scalar> wei
       return "a weight of layer " + said(l) + " is not finite";
   std::vector<Scalar> some(weights.size(), Scalar(0));
   if (!finite({some.data(), some.size()}))
-    return "it is not finite with all weights zero either, so that the samples or the targets hold such a value";
+    return outputs_finite()
+               ? "with all weights zero the outputs are finite and the loss of them is not, so that the targets hold "
+                 "such a value, or the loss makes one"
+               : "with all weights zero the outputs are not finite either, so that the samples hold such a value, or "
+                 "a layer makes one of any input";
   for (const LayerRange& l : layers) {
     std::copy(weights.begin() + l.begin, weights.begin() + l.end, some.begin() + l.begin);
     if (finite({some.data(), some.size()})) continue;

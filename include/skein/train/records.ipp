@@ -17,7 +17,9 @@ SKEIN_INLINE double Scores::operator[](std::string_view name) const {
   if (const double* value = find(name)) return *value;
   std::string names;
   for (const Metric& m : metrics_) names.append(names.empty() ? "" : ", ").append(m.name);
-  throw ArgumentError("no metric '" + std::string(name) + "' was recorded; there are: " + (names.empty() ? "none" : names));
+  throw ArgumentError(
+      "no metric '" + std::string(name) + "' was recorded; " +
+      (names.empty() ? "there are none: .metrics of fit or evaluate names those that are" : "there are: " + names));
 }
 
 SKEIN_INLINE void Scores::set(std::string_view name, double value) {

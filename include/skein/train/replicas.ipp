@@ -2,6 +2,7 @@
 // The bodies of replicas.hpp.
 #pragma once
 #include "../comm/collective_call.hpp"
+#include "../comm/differences.hpp"
 #include "agreement.hpp"
 #include "replicas.hpp"
 
@@ -44,7 +45,7 @@ SKEIN_INLINE void fail_replicas(std::string_view when, const std::vector<std::st
   throw CommError(
       text("the ranks have other weights {}: {}{}: all must make the same updates; look for a callback or a loop that "
            "changes weights or the optimizer on one rank alone, or for a machine whose memory flips bits",
-           when, differences(texts), minority(texts, apart)));
+           when, comm::differences(texts), minority(texts, apart)));
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -26,6 +26,7 @@ SKEIN_INLINE void append_fixed(std::string& text, double value, int decimals) {
 
 SKEIN_INLINE void append_digits(std::string& text, double value, int digits) {
   char buffer[48];
+  if (value != value) return static_cast<void>(text.append("nan"));  // and not "-nan": its sign says nothing
   text.append(buffer, std::to_chars(buffer, buffer + sizeof buffer, value, std::chars_format::general, digits).ptr);
 }
 

@@ -95,8 +95,15 @@ SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::strin
         std::none_of(model.begin(), model.end(), [&](const WeightArray& a) { return a.section == s.name; }))
       fault(s.name, "is in the file alone");
   if (faults.empty()) return;
-  throw FileError(
-      path, -1, "has the weights of another network: " + detail::listed(faults) + ". Take what both have with {.only = \"0.*\"}");
+  std::string both;  // the first layer of which nothing is at fault
+  for (const WeightArray& a : model) {
+    const std::string_view name = detail::weight_name(a.section), layer = name.substr(0, name.find('.') + 1);
+    const auto at_fault = [&](const std::string& f) { return std::string_view(f).substr(1).starts_with(layer); };
+    if (!layer.empty() && both.empty() && std::none_of(faults.begin(), faults.end(), at_fault)) both = layer;
+  }
+  throw FileError(path, -1,
+                  "has the weights of another network: " + detail::listed(faults) +
+                      (both.empty() ? "" : ". Take what both have with {.only = \"" + both + "*\"}"));
 }
 
 SKEIN_INLINE void say_left(const std::string& path, const KeptObjects& kept) {

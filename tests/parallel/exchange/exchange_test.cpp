@@ -63,5 +63,6 @@ TEST_CASE("ranks that exchange by different algorithms refuse to start", "[paral
       else (void)sharded_cases::train(sp::DataParallel{world, sp::ExchangeBy<InTwoHalves>{}});
     });
   } catch (const sk::CommError& e) { message = e.what(); }
-  CHECK_THAT(message, Catch::Matchers::Contains("the models of DataParallel"));
+  CHECK_THAT(message,
+             Catch::Matchers::Contains("the models of DataParallel differ between ranks: the exchange of DataParallel is "));
 }

@@ -3,6 +3,7 @@
 #pragma once
 #include <memory>
 #include <string>
+#include <type_traits>
 
 #include "../launch/started_ranks.hpp"
 #include "run_ranks.hpp"
@@ -16,6 +17,8 @@ namespace skein::inline SKEIN_ABI {
 /// spawn throws a CommError "rank r failed: message" with the original nested in it (std::rethrow_if_nested gives it back). An
 /// Interrupted is thrown as it is.
 template <class Function> void spawn(int n, Function&& function, const CommOptions& options = {}) {
+  static_assert(std::is_invocable_v<Function&, ThreadComm&>,
+                "spawn calls its function with the communicator of each rank: sk::spawn(2, [](sk::ThreadComm& world) { ... })");
   if (n < 1) throw ArgumentError("spawn: there must be at least one rank; asked for " + std::to_string(n));
   const auto failure = std::make_shared<comm::Failure>();
   const auto team = std::make_shared<comm::Team>(n, options, n, failure);
@@ -23,7 +26,7 @@ template <class Function> void spawn(int n, Function&& function, const CommOptio
       "spawn", n, *failure, [&](int rank) { return ThreadComm(team, rank); },
       [&](ThreadComm& world) {
         const comm::launch::RankOfThread here({world.rank(), n});
-        function(world);
+        if constexpr (std::is_invocable_v<Function&, ThreadComm&>) function(world);
       },
       [&](int) {
         if (failure->happened()) team->wake_everyone();

@@ -37,9 +37,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 
   void start() {
     if (peers_.empty()) return;
-    Fnv1a f;
-    f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound));
-    this->comm().assert_same("the models of Gossip (network, input shape, scalar, bound)", f.value());
+    this->comm().assert_same("the models of Gossip", this->common_values("Gossip").add("the bound", Bound));
     this->broadcast_weights();
   }
 

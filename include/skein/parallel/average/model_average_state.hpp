@@ -2,7 +2,6 @@
 // ModelAveragePolicyState: a training by ModelAverage on one rank: which part of the weights is averaged in which step, what is
 // under way, what of it a file has.
 #pragma once
-#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -47,21 +46,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
     if (auto loaded = std::exchange(loaded_, {})) take_loaded(*loaded);
     if (!several()) return;
-    Fnv1a f;
-    f.add(replica().fingerprint)
-        .add(static_cast<std::uint64_t>(When::length))
-        .add(static_cast<std::uint64_t>(When::unit))
-        .add(fragments_.size());
-    for (const auto n : {static_cast<std::int64_t>(options_.weighted), static_cast<std::int64_t>(options_.state), options_.first,
-                         options_.warm_up, static_cast<std::int64_t>(options_.delay), static_cast<std::int64_t>(options_.at_end)})
-      f.add(static_cast<std::uint64_t>(n));
-    f.add(std::bit_cast<std::uint64_t>(options_.keep));
-    if constexpr (has_outer) {
-      NamedValues outer;
-      optim::describe(outer_.optimizer(), outer);
-      f.add(outer.hash());
-    }
-    comm().assert_same("the models of ModelAverage (network, input shape, scalar, period, options)", f.value());
+    comm().assert_same("the models of ModelAverage", common_values());
     this->broadcast_weights();
   }
 
@@ -196,6 +181,15 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
 
   /// A mean over one rank is the model itself; an outer optimizer has its own way with that.
   bool works() const { return several() || has_outer; }
+  NamedValues common_values() const {
+    NamedValues values = Base::common_values("ModelAverage");
+    values.add("the period", When::length).add("its unit", When::unit == Every::step ? "steps" : "epochs");
+    values.add(".fragments", fragments_.size()).add(".weighted", options_.weighted).add(".state", options_.state);
+    values.add(".first", options_.first).add(".warm_up", options_.warm_up).add(".delay", options_.delay);
+    values.add(".keep", options_.keep).add(".at_end", options_.at_end);
+    if constexpr (has_outer) optim::describe(outer_.optimizer(), values);
+    return values;
+  }
   bool due(std::int64_t time, std::size_t fragment) const {
     return (time - When::length * static_cast<std::int64_t>(fragment) / static_cast<std::int64_t>(fragments_.size())) %
                When::length ==

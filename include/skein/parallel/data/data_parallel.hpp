@@ -52,14 +52,6 @@ template <class Exchange, class Comm> consteval bool assert_chosen() {
   return true;
 }
 
-/// What ranks must have alike.
-inline std::uint64_t hash_of(std::uint64_t fingerprint, Reduce reduce, std::string_view exchange,
-                             std::span<const plan::Range> buckets) {
-  Fnv1a f;
-  f.add(fingerprint).add(static_cast<std::uint64_t>(reduce)).add(exchange).add(buckets.size());
-  for (const plan::Range& b : buckets) f.add(static_cast<std::uint64_t>(b.begin)).add(static_cast<std::uint64_t>(b.end));
-  return f.value();
-}
 /// Buckets without what lies behind the last parameter.
 inline std::vector<plan::Range> until(std::vector<plan::Range> buckets, long stored) {
   for (plan::Range& b : buckets) b = {std::min(b.begin, stored), std::min(b.end, stored)};
@@ -94,8 +86,12 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   void start() {
     this->check_place("DataParallel");
     if (!several()) return;
-    comm().assert_same("the models of DataParallel (network, input shape, scalar, options)",
-                       detail::hash_of(replica().fingerprint, options_.reduce, Sound::name, scheduler_.buckets()));
+    NamedValues values = this->common_values("DataParallel");
+    values.add(".reduce", options_.reduce == Reduce::Sum ? "Sum" : "Mean").add("the exchange", Sound::name);
+    const std::span<const plan::Range> buckets = scheduler_.buckets();
+    values.add("the number of buckets", buckets.size());
+    values.add_hash("the division into buckets (.bucket_bytes, frozen parameters)", buckets.data(), buckets.size_bytes());
+    comm().assert_same("the models of DataParallel", values);
     this->broadcast_weights();
     exchange().start();
   }

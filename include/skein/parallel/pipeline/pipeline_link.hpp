@@ -43,7 +43,7 @@ class PipelineLink {
   virtual void sum(DeviceSpan<double> values) = 0;
   virtual void broadcast(void* data, std::size_t bytes, int root) = 0;
   virtual void barrier() = 0;
-  virtual void assert_same(std::string_view what, std::uint64_t hash) = 0;
+  virtual void assert_same(std::string_view what, const NamedValues& values) = 0;
   virtual std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) = 0;
   virtual std::vector<std::string> texts_of_all(const std::string& own) = 0;
   virtual std::unique_ptr<PipelineLink> split(int color, int key) = 0;
@@ -85,7 +85,7 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
     comm_.broadcast(Bytes(static_cast<std::byte*>(data), bytes), root);
   }
   void barrier() override { comm_.barrier(); }
-  void assert_same(std::string_view what, std::uint64_t hash) override { comm_.assert_same(what, hash); }
+  void assert_same(std::string_view what, const NamedValues& values) override { comm_.assert_same(what, values); }
   std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) override {
     std::vector<std::uint64_t> all(own.size() * static_cast<std::size_t>(comm_.size()));
     comm_.all_gather(DeviceSpan<const std::uint64_t>(own.data(), own.size()), DeviceSpan<std::uint64_t>(all.data(), all.size()));

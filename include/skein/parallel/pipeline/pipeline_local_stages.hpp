@@ -191,24 +191,27 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       add(e.input_gradient(slot), in, room);
     }
   }
+  NamedValues common_values() const {
+    constexpr std::string_view schedules[] = {"unpipelined", "gpipe", "one_f_one_b", "interleaved", "zero_bubble", "pipedream"};
+    const PipelineOptions& o = team->options;
+    NamedValues values;
+    values.add_hash("the model (network, input shape)", &Model::fingerprint, sizeof Model::fingerprint);
+    values.add("the bytes of its scalar", sizeof(Scalar));
+    values.add("the type of its products", skein::detail::scalar_name<typename Model::precision::compute>());
+    std::string cuts, tied;
+    const plan::Placement placement = Model::placement();
+    for (int s = 0; s < placement.owners(); ++s) cuts += (s ? ", " : "") + std::to_string(placement.part(s).end);
+    for (const TiedParameters& t : o.tied) tied += (tied.empty() ? "" : ", ") + t.first + " and " + t.second;
+    values.add("the ends of its stages in the parameters", cuts).of("Pipeline");
+    values.add(".schedule", schedules[static_cast<std::size_t>(o.schedule)]).add(".micro_batches", o.micro_batches);
+    values.add(".micro_batch", o.micro_batch).add(".replicas", o.replicas).add(".vertical_sync", o.vertical_sync);
+    return values.add(".tied", tied);
+  }
   void start() {
     const comm::InPublicCall here(comm::PublicCall::trainer);
     team->line->reserve(1);
     if (policy_state.ranks() == 1) return tie_weights();
-    Fnv1a f;
-    const PipelineOptions& o = team->options;
-    f.add(Model::fingerprint)
-        .add(sizeof(Scalar))
-        .add(skein::detail::scalar_name<typename Model::precision::compute>())
-        .add(static_cast<std::uint64_t>(o.schedule))
-        .add(static_cast<std::uint64_t>(o.micro_batches));
-    f.add(static_cast<std::uint64_t>(o.micro_batch))
-        .add(static_cast<std::uint64_t>(o.replicas))
-        .add(static_cast<std::uint64_t>(o.vertical_sync));
-    const plan::Placement placement = Model::placement();
-    for (int s = 0; s < placement.owners(); ++s) f.add(static_cast<std::uint64_t>(placement.part(s).end));
-    for (const TiedParameters& t : o.tied) f.add(std::string_view(t.first)).add(std::string_view(t.second));
-    team->world->assert_same("the pipelines (network, stages, input shape, scalar, options)", f.value());
+    team->world->assert_same("the pipelines", common_values());
     if (team->data)
       for (Stage& h : stages) {
         const auto p = model->parameters(h.stage), b = model->buffers(h.stage);

@@ -49,10 +49,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   void finish_gradients() {}
 
   void start() {
-    Fnv1a f;
-    f.add(this->replica().fingerprint).add(static_cast<std::uint64_t>(Bound)).add(static_cast<std::uint64_t>(options_.servers));
-    f.add(static_cast<std::uint64_t>(options_.rate));
-    comm().assert_same("the models of ParameterServer (network, input shape, scalar, optimizer, options)", f.value());
+    NamedValues values = this->common_values("ParameterServer");
+    values.add("the bound", Bound).add(".servers", options_.servers);
+    values.add(".rate", options_.rate == LateRate::divided ? "divided" : "constant");
+    comm().assert_same("the models of ParameterServer", values);
     this->broadcast_weights();
     if (!group_) group_.emplace(comm().split(serves() ? 1 : 0, comm().rank()));
   }
