@@ -185,6 +185,8 @@ TEST_CASE("a pass refuses what it cannot do", "[nn]") {
   CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.capacity = 4, .execution = sk::Execution::depth_first}}),
                     Catch::Contains("use Execution::layer_wise"));
   CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {}}), Catch::Contains(".capacity must be given"));
+  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.capacity = 1L << 62}}),
+                    Catch::Contains("more than any memory has room for"));
 }
 
 namespace {

@@ -6,13 +6,19 @@
 #include <skein/train/predictor.hpp>
 
 #include <fstream>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
 
 #include <skein/data/csv.hpp>
 #include <skein/data/table_split.hpp>
+#include <skein/tensor/create.hpp>
 #include <skein/train/metrics.hpp>
 
 #include "../support/shard_cases.hpp"
 #include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -20,6 +26,10 @@ namespace nn = skein::nn;
 namespace {
 using Net = nn::Sequential<nn::Flatten, nn::Linear<20>, nn::BatchNorm<>, nn::Linear<3>>;
 using Model = sk::Model<Net, sk::Shape<6, 6, 1>>;
+struct Asks {
+  std::function<void()> ask;
+  void on_epoch_end(sk::train::EpochRecord&, sk::train::FitControl&) { ask(); }
+};
 template <class T> std::vector<float> values(const T& t) { return {t.begin(), t.end()}; }
 }  // namespace
 
@@ -187,4 +197,57 @@ TEST_CASE("A predictor gets raw rows of a table, and gives values in the table's
   CHECK(predictor.kept<sk::data::TableEncoder>().names()[2] == "town = Bonn");
   CHECK_THROWS_WITH(predictor.predict(sk::data::parse_csv("age,town,area\n,Kiel,100\n", "new.csv")),
                     Catch::Contains("column \"town\" has \"Kiel\" in data row 1"));
+}
+
+TEST_CASE("Several threads predict with one predictor, or with one each, what one thread does", "[train]") {
+  using Small = sk::Model<nn::Sequential<nn::Linear<32>, nn::Linear<3>>, sk::Shape<6>>;
+  Small model{sk::Seed{3}};
+  sk::Predictor shared{model, {.capacity = 16, .threads = 2}};
+  const auto rows = [](int thread) {
+    sk::Tensor<float, 2> x(sk::dims(100, 6));
+    for (long i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>((i * 7 + thread * 13) % 11) / 11;
+    return x;
+  };
+  std::vector<std::vector<float>> alone;
+  for (int k = 0; k < 4; ++k) alone.push_back(values(shared.predict(rows(k))));
+  for (const bool own : {false, true}) {
+    std::vector<int> wrong(4);
+    std::vector<std::thread> threads;
+    for (int k = 0; k < 4; ++k)
+      threads.emplace_back([&, k] {
+        sk::Predictor mine{model, {.capacity = 16, .threads = 1}};
+        const auto x = rows(k);
+        for (int i = 0; i < 50; ++i)
+          if (values((own ? mine : shared).predict(x)) != alone[static_cast<std::size_t>(k)])
+            ++wrong[static_cast<std::size_t>(k)];
+      });
+    for (std::thread& t : threads) t.join();
+    CHECK(wrong == std::vector<int>(4));
+  }
+}
+
+TEST_CASE("A model that a thread trains predicts in that thread alone", "[train]") {
+  using Small = sk::Model<nn::Sequential<nn::Linear<4>, nn::Linear<1>>, sk::Shape<3>>;
+  Small model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}};
+  sk::Predictor predictor{model, {.capacity = 4, .threads = 1}};
+  const sk::Tensor<float, 2> x = sk::ones<float>(4, 3), y = sk::ones<float>(4, 1);
+  const auto in_another_thread = [](auto act) {
+    std::string said;
+    std::thread([&] { said = support::thrown<sk::ArgumentError>(act); }).join();
+    return said;
+  };
+  std::string of_predictor, of_trainer;
+  long predicted = 0;
+  sk::FitOptions options{.epochs = 1, .batch = 4, .progress = false, .threads = 1};
+  options.callbacks = {Asks{[&] {
+    of_predictor = in_another_thread([&] { (void)predictor.predict(x); });
+    of_trainer = in_another_thread([&] { (void)trainer.predict(x); });
+    predicted = predictor.predict(x).size();
+  }}};
+  trainer.fit(sk::data::from_tensors(x, y), options);
+  CHECK_THAT(of_predictor, Catch::Contains("another thread trains this model just now"));
+  CHECK_THAT(of_trainer, Catch::Contains("give the other thread a Predictor of its own"));
+  CHECK(predicted == 4);
+  CHECK(in_another_thread([&] { (void)predictor.predict(x); }).empty());
 }

@@ -19,6 +19,7 @@ inline constexpr int any_rank = -1;
 
 namespace comm {
 
+/// Whether all are the first.
 inline bool all_equal(const std::vector<std::uint64_t>& numbers) {
   for (const std::uint64_t n : numbers)
     if (n != numbers[0]) return false;

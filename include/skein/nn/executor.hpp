@@ -160,6 +160,7 @@ class Executor {
 
   /// One parallel region, in which every worker calls the parts. After an exception of any worker the next region begins afresh.
   template <class Function> void run(Function&& f) {
+    memory_.begin_pass();
     try {
       workers_.run(f);
     } catch (...) {

@@ -78,15 +78,26 @@ constexpr PassCall resolve_call(const ExecutorCall& c, double weight, std::uint6
 constexpr bool prefers_depth_first(const MemoryRequirements& s) {
   return !s.couples_batch && !s.carries_state && s.stored <= 16 * 1024;
 }
+/// Bytes of what a pass has of one sample, but its input and output.
+constexpr long bytes_of_sample(const MemoryRequirements& s, long scalar_bytes, long activation_bytes) {
+  return (s.kept_activations + s.again.activations + s.scratch + s.whole_gradients) * activation_bytes +
+         (s.saved_for_backward + s.again.saved + s.backward_scratch) * scalar_bytes + s.saved_bytes + s.again.bytes + 1;
+}
 /// Samples a block, so that what backward needs of them fits into half of a second-level cache; a multiple of 8.
 constexpr long depth_first_block(const MemoryRequirements& s, long scalar_bytes, long activation_bytes) {
-  const long sample = (s.kept_activations + s.again.activations + s.scratch + s.whole_gradients) * activation_bytes +
-                      (s.saved_for_backward + s.again.saved + s.backward_scratch) * scalar_bytes + s.saved_bytes + s.again.bytes +
-                      1;
-  const long block = 256L * 1024 / sample / 8 * 8;
+  const long block = 256L * 1024 / bytes_of_sample(s, scalar_bytes, activation_bytes) / 8 * 8;
   return block < 8 ? 8 : block > 1024 ? 1024 : block;
 }
 
+/// Throws ArgumentError where no capacity is given, and for one whose bytes would not be counted by a long.
+inline void check_capacity(long capacity, long bytes_a_sample) {
+  if (capacity <= 0) throw ArgumentError("Executor: .capacity must be given: the most samples of this rank in one step");
+  if (capacity > (1L << 56) / bytes_a_sample)
+    throw ArgumentError(text(
+        "Executor: a .capacity of {} samples is more than any memory has room for: give the most samples of this rank in one "
+        "step",
+        capacity));
+}
 /// Throws ArgumentError for a negative number of workers: of `who`'s option.
 inline void check_threads(const char* who, int threads) {
   if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
@@ -131,7 +142,7 @@ inline void check_call(const ExecutorCall& call, long samples) {
 /// have.
 template <class Device>
 ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& sizes, long scalar_bytes, long activation_bytes) {
-  if (o.capacity <= 0) throw ArgumentError("Executor: .capacity must be given: the most samples of this rank in one step");
+  check_capacity(o.capacity, bytes_of_sample(sizes, scalar_bytes, activation_bytes) + 16 * sizes.output.count());
   check_threads("Executor", o.threads);
   if (o.first_trained < 0 || o.first_trained > sizes.stored)
     throw ArgumentError(

@@ -70,6 +70,7 @@ template <class Model, class Loss> class StageExecutor final
     slots_[at(call.slot)] = {batch.count, call.kept, batch.first, call};
     begin(call.slot);
     step_memory_.clear_sums();
+    parts_->memory.begin_pass();
     workers_->run([&](Worker& w) { forward(w, call, batch); });
     if constexpr (has_loss && !on_host<Device>) slots_[at(call.slot)].sums = step_memory_.read_sums();
   }
@@ -100,6 +101,7 @@ template <class Model, class Loss> class StageExecutor final
   }
   void keep(int kept) override {
     [[maybe_unused]] const auto here = step_memory_.enter();
+    parts_->memory.begin_pass();
     workers_->run([&](Worker& w) { refresh(w); });
     parts_->kept.keep(kept);
     for (int i = 0; i < options_.slots; ++i)

@@ -12,6 +12,7 @@
 #include "../core/error.hpp"
 #include "../device/memory.hpp"
 #include "packed_weights.hpp"
+#include "weights_use.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -85,6 +86,9 @@ template <class Scalar_, class Device_> class Weights {
     return made;
   }
 
+  /// The threads that use them just now.
+  nn::WeightsUse& use() { return use_; }
+
   /// For a training's own parts, which write in the middle of a step: without a lease. changed() follows.
   DeviceSpan<Scalar, Device> unguarded() { return parameters_.span(); }
   void changed() { version_ += 2; }
@@ -110,6 +114,7 @@ template <class Scalar_, class Device_> class Weights {
   bool changed_ = false;  // by one of the leases that are there
   std::vector<Copies> copies_;
   std::mutex mutex_;  // of copies_: executors may be made by several threads
+  nn::WeightsUse use_;
 };
 
 }  // namespace skein::inline SKEIN_ABI

@@ -17,6 +17,14 @@ SKEIN_INLINE GroupRule weight_decay(std::string pattern, float factor) {
   return {.pattern = std::move(pattern), .decay_factor = factor};
 }
 
+/// Throws ArgumentError for a factor that is negative or no finite number.
+inline void check_factors(const GroupRule& rule, std::size_t number) {
+  for (const float factor : {rule.lr_factor.value_or(0), rule.decay_factor.value_or(0)})
+    if (!(factor >= 0) || std::isinf(factor))
+      throw ArgumentError("rule " + std::to_string(number) + " of .groups (\"" + rule.pattern + "\") has " +
+                          (factor < 0 ? "a negative factor" : "a factor that is no finite number"));
+}
+
 SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, const std::vector<ParameterEntry>& table) {
   std::vector<char> used(groups.rules.size(), 0);
   std::vector<ParameterGroupRange> ranges;
@@ -37,10 +45,7 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, cons
   }
   for (std::size_t r = 0; r < groups.rules.size(); ++r) {
     const GroupRule& rule = groups.rules[r];
-    for (const float factor : {rule.lr_factor.value_or(0), rule.decay_factor.value_or(0)})
-      if (!(factor >= 0) || std::isinf(factor))
-        throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern + "\") has " +
-                            (factor < 0 ? "a negative factor" : "a factor that is no finite number"));
+    check_factors(rule, r);
     if (!used[r] && !rule.may_match_nothing) {
       std::string names;
       for (std::size_t i = 0; i < table.size() && i < 8; ++i) names += (i ? ", " : "") + std::string(table[i].name);

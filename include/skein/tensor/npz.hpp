@@ -149,6 +149,8 @@ class NpzWriter {
   static void append(std::string& to, std::uint64_t n, int width);
   void write(const std::string& bytes);
   static std::string deflated(const std::string& plain);
+  /// Places are written in 32 bits, that of the directory at the end too. Throws FileError.
+  void check_fits(const std::string& name, std::uint64_t bytes) const;
   void put(const std::string& name, const std::string& plain);
 
   std::string path_;

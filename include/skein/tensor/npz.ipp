@@ -241,20 +241,21 @@ SKEIN_INLINE std::string NpzWriter::deflated(const std::string& plain) {
   return packed;
 }
 
-SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& plain) {
-  if (!file_) throw FileError(path_, -1, "is closed already");
+SKEIN_INLINE void NpzWriter::check_fits(const std::string& name, std::uint64_t bytes) const {
   if (name.size() > 0xffff || entries_ == 0xffff)
     throw FileError(path_, static_cast<long long>(at_),
                     "cannot take another array: .npz files have up to 65535, of names up to 65535 bytes (without .npy)");
-  const auto check_fits = [&](std::uint64_t bytes) {  // places are written in 32 bits, the directory's at the end too
-    if (plain.size() <= 0xf0000000u && at_ + bytes + 2 * name.size() + 128 + directory_.size() <= 0xffff0000u) return;
-    throw FileError(path_, static_cast<long long>(at_),
-                    "cannot take the array " + in_quotes(name) +
-                        ": .npz files are written up to 4 GiB: give a part of the arrays another file");
-  };
-  check_fits(0);
+  if (bytes <= 0xf0000000u && at_ + bytes + 2 * name.size() + 128 + directory_.size() <= 0xffff0000u) return;
+  throw FileError(path_, static_cast<long long>(at_),
+                  "cannot take the array " + in_quotes(name) +
+                      ": .npz files are written up to 4 GiB: give a part of the arrays another file");
+}
+
+SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& plain) {
+  if (!file_) throw FileError(path_, -1, "is closed already");
+  check_fits(name, method_ == NpzMethod::stored || plain.size() > 0xf0000000u ? plain.size() : 0);
   const std::string packed = method_ == NpzMethod::deflated ? deflated(plain) : plain;
-  check_fits(packed.size());
+  check_fits(name, packed.size());
   const std::uint64_t begin = at_;
   std::string common;  // what the local header and the directory share
   append(common, 20, 2);

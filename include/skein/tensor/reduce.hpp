@@ -80,7 +80,7 @@ template <class Result, bool NeedsValues, class E, class Body>
 auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
   const auto node = leaf(std::forward<E>(e));
   using Node = std::remove_cvref_t<decltype(node)>;
-  if constexpr (requires { typename Node::static_expression; }) {
+  if constexpr (has_static_extents<Node>) {
     static_assert(is_reduced_along_an_axis<Node>,
                   "a layer's expressions are not reduced along an axis: the larger of two values is maximum(a, b), and sums are "
                   "sum_leading(e), sum_batch(e) and sum_all(e)");

@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model is in one training at a time: ranks that are threads and share one object would all write its weights.
+// Who uses a model, and the trainer that calculates with it, at a time: one training of one thread, or predictions. Ranks that
+// are threads and share one object would all write its weights.
 #pragma once
+#include <optional>
+
+#include "../core/one_thread.hpp"
+#include "../nn/weights_use.hpp"
 #include "held_alone.hpp"
+#include "model_file.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -11,10 +17,24 @@ class ModelInFit {
   explicit ModelInFit(const void* model)
       : held_(model,
               "this model is in another training: ranks that are threads have a model each, made in the function that spawn() "
-              "calls") {}
+              "calls; and within a fit, as in a callback, none is begun or loaded") {}
 
  private:
   HeldAlone held_;
+};
+
+/// A call of a trainer by one thread. Throws ArgumentError where another is in one, and where another thread uses the weights.
+/// Use: nn::WeightsUse::Training or ::Pass.
+template <class TrainStep, class Use = nn::WeightsUse::Pass> class CallOfTrainer {
+ public:
+  CallOfTrainer(OneThread& calls, const char* name, TrainStep& train_step)
+      : alone_(calls, name, "give the other thread a Predictor of its own") {
+    if constexpr (has_whole_model<typename TrainStep::PolicyState>) use_.emplace(train_step.model().weights().use());
+  }
+
+ private:
+  OneThread::Call alone_;
+  std::optional<Use> use_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

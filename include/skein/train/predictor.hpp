@@ -2,6 +2,7 @@
 // Predictor: a model that is only used. It has what forward needs, and neither gradients nor an optimizer's state.
 #pragma once
 #include <concepts>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -28,7 +29,9 @@ namespace train::detail {
 template <class Model> inline constexpr bool outlives_its_predictor = false;
 }
 
-/// sk::Predictor predictor{model};  predictor.load("training");  predictor.predict(x). The model must outlive it.
+/// sk::Predictor predictor{model};  predictor.load("training");  predictor.predict(x). The model must outlive it. Threads that
+/// share one predict one after the other; with one each, on one model, at the same time. Beside a fit of the model on another
+/// thread a prediction is an ArgumentError.
 template <class Model> class Predictor {
  public:
   using Scalar = typename Model::Scalar;
@@ -50,6 +53,8 @@ template <class Model> class Predictor {
   /// The weights of what Trainer::save or train::save_weights wrote, and what Trainer::keep put beside them. Throws FileError for
   /// a file of another network.
   void load(const std::string& path, const LoadOptions& options = {}) {
+    const std::lock_guard alone(calls_);
+    const nn::WeightsUse::Training changes(executor_.model().weights().use());
     train::load_weights(path, executor_.model(), options, &kept_);
     normalization_ = kept_.has(data::Normalization::kept_as) ? kept<data::Normalization>() : data::Normalization{};
   }
@@ -93,9 +98,13 @@ template <class Model> class Predictor {
  private:
   using Executor = skein::Executor<Model, nn::Mse>;  // without targets nothing is compared
   template <int Rank> Tensor<Scalar, 2, Device> predict_rows(TensorView<const Element, Rank, Device> x) {
+    const std::lock_guard alone(calls_);
+    const nn::WeightsUse::Pass reads(executor_.model().weights().use());
     return train::predict_rows<Model, Rank>(executor_.model(), x, executor_.capacity(), forward());
   }
   Tensor<Scalar, 2, Device> predict_samples(const data::DatasetView& data) {
+    const std::lock_guard alone(calls_);
+    const nn::WeightsUse::Pass reads(executor_.model().weights().use());
     return train::predict_samples(executor_.model(), data, executor_.capacity(), forward());
   }
   data::detail::KeptNormalization applied_to(const data::Normalization& set, const Extents& sample) const {
@@ -125,6 +134,7 @@ template <class Model> class Predictor {
   }
 
   Executor executor_;
+  std::mutex calls_;  // of several threads, one after the other
   train::KeptObjects kept_;
   data::Normalization normalization_;
 };

@@ -243,7 +243,11 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       sink.object((prefix + name).c_str(), std::move(bytes));
     };
     if constexpr (Model::scales_loss) save("loss_scaler", to_bytes(train_step_.loss_scaler()));
-    if constexpr (detail::keeps_curvature<TrainStep>) save("curvature", to_bytes(train_step_.curvature().saved()));
+    if constexpr (detail::keeps_curvature<TrainStep>) {
+      const auto saved = train_step_.curvature().saved();
+      save("curvature", to_bytes(saved));
+      save("curvature_kind", to_bytes(saved.kind));
+    }
     if constexpr (detail::policy_keeps_state<TrainStep>) {
       const std::vector<std::byte> bytes = to_bytes(train_step_.policy_state());
       if (prefix.empty()) save("policy_kind", to_bytes(train_step_.policy_state().saved_as()));
@@ -258,6 +262,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       if (!source.object((prefix + "curvature").c_str(), bytes))
         throw FileError(source.path(), -1, "has no section 'curvature' (Kfac)");
       from_bytes(byte_span(bytes), saved, source.path(), -1);
+      if (source.object((prefix + "curvature_kind").c_str(), bytes)) from_bytes(byte_span(bytes), saved.kind, source.path(), -1);
       if (!saved.same_sizes(own))
         throw FileError(source.path(), -1,
                         "its factors of layers (Kfac) have other sizes: it is of another .inverse or .inverse_rank, or damaged");

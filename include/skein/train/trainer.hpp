@@ -56,6 +56,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   History fit(data::DatasetView train, const FitOptions& options) {
     const comm::InPublicCall here(comm::PublicCall::fit);
     const train::ModelInFit in_fit(&model());
+    const train::CallOfTrainer<TrainStep, nn::WeightsUse::Training> call(calls_, "fit", train_step_);
     agree_on_fit(train, options);
     if constexpr (std::same_as<Policy, parallel::SingleProcess>) train::warn_of_ranks_apart();
     if (!policy_state().serves()) train::check_data<Model, Loss>(train, "training");  // a server needs none
@@ -71,12 +72,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave "
             "it out");
     }
-    if (parallel::ServesUpdates<typename TrainStep::PolicyState> && !options.checkpoint.folder.empty())
-      throw ArgumentError(
-          "fit: .checkpoint is not there under a ParameterServer, whose servers take no part in it: call trainer.save(path) "
-          "after the fit");
-    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>)
-      train::check_served(train_step_, options.clip_norm, options.schedule);
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train::check_served(train_step_, options);
     if (policy_state().serves()) return serve(options);
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
     prepared_.begin_fit(train, options.validate, kept_, policy_state().rank());
@@ -105,6 +101,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// ranks give another data set, batch or metrics.
   train::Scores evaluate(data::DatasetView data, EvaluateOptions options = {}) {
     const comm::InPublicCall here(comm::PublicCall::evaluate);
+    const train::CallOfTrainer<TrainStep> call(calls_, "evaluate", train_step_);
     if (policy_state().serves()) return {};  // the others' affair; a server needs no data
     agree_on_evaluation(data, options);
     train::check_data<Model, Loss>(data, "evaluated");
@@ -115,6 +112,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// The outputs for each row of x, (samples, outputs). This rank alone. Throws ArgumentError where a TableEncoder is kept.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
+    const train::CallOfTrainer<TrainStep> call(calls_, "predict", train_step_);
     train::refuse_rows_of_tensor(kept_);
     reserve_for_prediction(x.extent(0));
     return train::predict_rows<Model, Rank>(model(), x, train_step_.executor().capacity(), forward());
@@ -125,6 +123,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
   /// The same for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
+    const train::CallOfTrainer<TrainStep> call(calls_, "predict", train_step_);
     train::check_samples<Model>(data, "predicted");
     prepared_.check_samples(kept_, data, "predict", policy_state().rank());
     reserve_for_prediction(static_cast<long>(data.size()));
@@ -161,6 +160,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// scalar type, and for a damaged one; nothing is changed then. Throws CommError where the ranks have read files that differ.
   void load(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::load);
+    const train::ModelInFit not_in_fit(&model());
     policy_state().barrier();  // who has not called this is named
     Steps steps(train_step_, kept_weights_);
     train::LoadedFile file{path};
@@ -281,6 +281,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   train::detail::StepPolicy<Policy> policy_;
   TrainStep train_step_;
+  OneThread calls_;
   train::detail::FitLoop<Scalar> loop_;
   train::KeptObjects kept_;
   train::WeightsCopy<TrainStep> kept_weights_;  // of the fit that is going on, that was loaded, or that was stopped

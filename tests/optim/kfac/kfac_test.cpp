@@ -539,6 +539,30 @@ TEST_CASE("A training with Kfac that is resumed has the same bits", "[optim]") {
                      optim::Sgd{.lr = 0.1f}));
 }
 
+TEST_CASE("Inverses of another kind are made anew in the step after a load", "[optim]") {
+  const support::TemporaryFolder folder;
+  const auto with = [](optim::KfacInverse inverse, int every, bool pi = false) {
+    return optim::chain(optim::Kfac{.damping = 0.1, .inverse_every = every, .inverse = inverse, .pi_correction = pi},
+                        optim::Sgd{.lr = 0.1f});
+  };
+  constexpr auto eigen = optim::KfacInverse::eigen, cholesky = optim::KfacInverse::cholesky;
+  Images<Pooled> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, with(eigen, 1000)};
+  fit(trainer, 1);
+  trainer.save(folder / "training");
+  const int steps = static_cast<int>(trainer.train_step().steps());  // after so many an update is due
+  const auto resumed = [&](const auto& optimizer) {
+    Images<Pooled> other{sk::Seed{4}};
+    sk::Trainer resumes{other, nn::CrossEntropy{}, optimizer};
+    resumes.load(folder / "training");
+    fit(resumes, 2);
+    return parameters(std::as_const(other));
+  };
+  CHECK(resumed(with(cholesky, 1000)) == resumed(with(cholesky, steps)));
+  CHECK(resumed(with(eigen, 1000, true)) == resumed(with(eigen, steps, true)));
+  CHECK(resumed(with(eigen, 1000)) != resumed(with(eigen, steps)));
+}
+
 TEST_CASE("A file of a training with other inverses is refused", "[optim]") {
   const support::TemporaryFolder folder;
   const auto with_rank = [](int rank) {

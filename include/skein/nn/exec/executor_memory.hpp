@@ -107,9 +107,11 @@ class ExecutorMemory {
                             model_->where());
   }
 
+  /// Before the workers begin a pass: all of them see the weights of one version.
+  void begin_pass() { version_ = weights_->version(); }
   /// Every worker: copies that layers derive of the weights are made anew where the weights have changed.
   void refresh(const Worker& w, State& s) {
-    const std::uint64_t version = weights_->version();
+    const std::uint64_t version = version_;
     if (s.packed_version == version) {
       if constexpr (checks_copies)
         if (w.index == 0 && copies_->made_of() != hash_of_weights()) refuse_stale_copies();
@@ -270,6 +272,7 @@ class ExecutorMemory {
 
   Model* model_;
   Weights<Scalar, Device>* weights_;
+  std::uint64_t version_ = 0;  ///< of the weights in this pass
   int threads_;
   bool depth_first_;
   bool stacked_ = false;  // what layers save and scratch share memory: nothing stays there from one pass to the next

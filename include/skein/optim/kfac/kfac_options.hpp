@@ -62,6 +62,10 @@ struct Kfac {
     to.add(".pi_correction", pi_correction).add(".unit_wise", unit_wise).add(".overlap", overlap);
     to.add(".factor_bias_correction", factor_bias_correction).add(".inverse_rank", inverse_rank);
   }
+  /// A number of what the inverses are: others of the same sizes cannot stand for them.
+  std::uint64_t inverse_kind() const {
+    return (inverse == KfacInverse::eigen ? 1u : 0u) + (pi_correction ? 2u : 0u) + 4u * static_cast<std::uint64_t>(inverse_rank);
+  }
   plan::InverseForm inverse_form() const { return {inverse == KfacInverse::eigen, inverse_rank}; }
   /// Whether the step of this number, from 1, updates the factors, and their inverses.
   bool updates_factors(std::int64_t step) const { return (step - 1) % factor_every == 0; }

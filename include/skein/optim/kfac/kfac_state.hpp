@@ -54,8 +54,8 @@ template <class Scalar> class KfacState {
   /// Factors begin as the identity.
   explicit KfacState(std::span<const plan::LayerNode> layers, const Kfac& kfac = {}, plan::RankInGrid ranks = {})
       : layout_(std::make_unique<KfacLayout>(layers, ranks, kfac.inverse_form(), kfac.unit_wise)), factors_(*layout_),
-        inverses_(size(layout_->inverse_values()), Scalar(0)), directions_(size(layout_->direction_values()), Scalar(0)),
-        products_(layout_->pieces().size(), 0) {}
+        kind_(kfac.inverse_kind()), inverses_(size(layout_->inverse_values()), Scalar(0)),
+        directions_(size(layout_->direction_values()), Scalar(0)), products_(layout_->pieces().size(), 0) {}
 
   /// The executor's workers collect for this; after each new executor.
   template <class Executor> void attach(Executor& executor) {
@@ -90,12 +90,13 @@ template <class Scalar> class KfacState {
   template <class Ranks = NoOtherRanks>
   void precondition(const Kfac& kfac, const Call& call, const Worker& w, const Ranks& ranks = {}) {
     if (kfac.updates_factors(call.step)) factors_.update(kfac.kept_share(call.step), call.scale, call.own_scale, w, ranks);
-    if (kfac.updates_inverses(call.step)) update_inverses(kfac, w, ranks);
+    if (kfac.updates_inverses(call.step) || renew_) update_inverses(kfac, w, ranks);
     each_piece(direction_owner_, w, call, [&](std::size_t i) { direction(kfac, piece(i), call.gradient, work(w)); });
     share_directions(w, ranks);
     const double scale = kfac.kl_clip > 0 ? clip(kfac, call, w) : 1;
     each_piece(piece_owner_, w, call, [&](std::size_t i) { write(piece(i), static_cast<Scalar>(scale), call.gradient); });
     w.barrier();
+    if (w.index == 0) renew_ = false;
   }
 
   /// What of an update's sums travels in which piece, and where: see KfacFactors.
@@ -130,7 +131,7 @@ template <class Scalar> class KfacState {
   void drop() { gathered_ = {}; }
   Saved saved() const {
     Saved s{factors_.values(), std::vector<Scalar>(size(layout_->saved_inverse_values())),
-            std::vector<Scalar>(size(layout_->eigenvalues()))};
+            std::vector<Scalar>(size(layout_->eigenvalues())), kind_};
     each_kept([&](const KfacFactor& f, std::size_t at) {
       const Scalar* const from = gathered_.empty() ? inverses_.data() + at : gathered_.data() + at;
       std::copy_n(from, f.matrix_values, s.inverses.data() + f.saved);
@@ -138,8 +139,10 @@ template <class Scalar> class KfacState {
     });
     return s;
   }
+  /// Inverses of another kind are not used: the next step makes them anew of the factors.
   void take(Saved&& saved) {
     drop();
+    renew_ = saved.kind != kind_;
     factors_.set_values(std::move(saved.factors));
     each_kept([&](const KfacFactor& f, std::size_t at) {
       std::copy_n(saved.inverses.data() + f.saved, f.matrix_values, inverses_.data() + at);
@@ -283,6 +286,8 @@ template <class Scalar> class KfacState {
 
   std::unique_ptr<const KfacLayout> layout_;  ///< factors_ know it too
   KfacFactors<Scalar> factors_;
+  std::uint64_t kind_;  ///< of the inverses
+  bool renew_ = false;  ///< those that were loaded are of another kind
   std::vector<Scalar> inverses_, gathered_;
   std::vector<Work> work_;
   std::vector<int> inverse_owner_, piece_owner_, direction_owner_;  ///< workers of this rank

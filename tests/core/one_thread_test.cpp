@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/core/one_thread.hpp>
+
+#include <string>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+namespace sk = skein;
+
+TEST_CASE("a second thread is refused while the first is in a call; calls within calls are allowed", "[core]") {
+  sk::OneThread object;
+  const auto from_another_thread = [&] {
+    std::string said;
+    std::thread([&] {
+      try {
+        const sk::OneThread::Call call(object, "predict", "give it one of its own");
+      } catch (const sk::ArgumentError& e) { said = e.what(); }
+    }).join();
+    return said;
+  };
+  {
+    const sk::OneThread::Call outer(object, "fit", "");
+    { const sk::OneThread::Call inner(object, "predict", ""); }
+    CHECK(from_another_thread() ==
+          "predict: another thread is within a call of this object, whose calls share memory: give it one of its own");
+    sk::OneThread copy(object);  // nobody is within that one
+    std::thread([&] { const sk::OneThread::Call call(copy, "fit", ""); }).join();
+  }
+  CHECK(from_another_thread().empty());
+}
