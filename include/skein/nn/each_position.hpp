@@ -2,19 +2,23 @@
 // EachPosition<L>: a layer of flat samples on each position of a sequence, (T, C) to (T, N), with one set of parameters: what
 // PyTorch's Linear does to the last axis. T positions of a batch are T times as many samples of L.
 #pragma once
+#include <type_traits>
+
 #include "../ops/elementwise.hpp"
 #include "linear.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// L is a leaf such as Linear<65>, which keeps nothing beside x and y for backward. Its samples lie in padded rows and positions
+/// Layer is a leaf such as Linear<65>, which keeps nothing beside x and y for backward. Its samples lie in padded rows and positions
 /// do not: where the two differ they are copied, once each way.
-template <class L> struct EachPosition {
+template <class Layer> struct EachPosition {
+  static constexpr bool of_flat_samples = HasDescribe<Layer> && HasForward<Layer> && HasBackwardHalves<Layer>;
   static_assert(
-      HasDescribe<L> && HasForward<L> && HasBackwardHalves<L>,
+      of_flat_samples,
       "EachPosition<L> takes a layer of flat samples whose backward comes in halves, such as Linear<N>; layers of expressions "
       "take sequences as they are");
 
+  using L = std::conditional_t<of_flat_samples, Layer, Linear<1>>;  // of another the sentence alone is the error
   using options = typename detail::OptionsOf<L>::type;
 
   static constexpr LayerInfo describe(Extents in) {
