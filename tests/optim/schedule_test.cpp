@@ -68,6 +68,10 @@ TEST_CASE("Schedules compose and are erased without losing anything", "[optim]")
   CHECK(own(2) == 1.0f);
   CHECK(own(3) == 0.5f);
   CHECK(then(constant(2), 5, then(constant(3), 5, constant(4)))(9) == 3.0f);
+  const Schedule late = then(constant(1), 10000, warmup(100));  // ranks compare it in a fit that is made up
+  CHECK_NOTHROW(late.bound({.steps = 10000, .steps_per_epoch = 1000, .refuses_longer = false}));
+  CHECK_THROWS_WITH(late.bound({.steps = 10050, .steps_per_epoch = 1000}),
+                    Catch::Contains("warmup: 100 steps, and the fit has 50"));
   CHECK(then(constant(2), 5, then(constant(3), 5, constant(4)))(10) == 4.0f);
 }
 

@@ -94,7 +94,20 @@ template <class Policy> void skips(const Policy& policy, int rank, int ranks, in
   RANK_CHECK(worst < 2e-3);  // four steps of 0.01 each, by gradients of 11 bits
 }
 
+/// The norm of a clipped step is no overflow of the next.
+template <class Policy> void clips(const Policy& policy, int rank, int ranks, int threads) {
+  Model<sk::precision::fp16> model{sk::Seed{3}};
+  sk::train::TrainStep train_step{model, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, policy};
+  train_step.reserve({.capacity = 12, .threads = threads});
+  train_step.set_loss_scaling({.initial = 1024});
+  const Samples good;
+  for (int i = 0; i < 4; ++i) train_step.step(good.share(rank, ranks), {.clip_norm = 0.01});
+  RANK_CHECK(train_step.steps() == 4);
+  RANK_CHECK(train_step.loss_scaler().skipped() == 0);
+}
+
 template <class Comm> void all(Comm& world) {
+  for (int threads : {1, 2}) clips(sk::parallel::DataParallel{world, {.bucket_bytes = 256}}, world.rank(), world.size(), threads);
   for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first})
     for (int threads : {1, 2})
       skips(sk::parallel::DataParallel{world, {.bucket_bytes = 256}}, world.rank(), world.size(), threads, execution);

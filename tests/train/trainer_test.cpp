@@ -10,6 +10,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
+#include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/loss/own_loss.hpp>
@@ -184,6 +185,27 @@ TEST_CASE("a second fit goes on, a schedule and the seed have an effect", "[trai
   CHECK(run({.epochs = 1, .batch = 16, .seed = sk::Seed{1}}) != run({.epochs = 1, .batch = 16, .seed = sk::Seed{2}}));
   CHECK(run({.epochs = 1, .batch = 16, .loader = {.shuffle = false}}) != run({.epochs = 1, .batch = 16}));
   CHECK(run({.epochs = 1, .batch = 16, .loader = {.last = sk::data::LastBatch::drop}}) != run({.epochs = 1, .batch = 16}));
+}
+
+TEST_CASE("the records of accumulated steps count the samples of all their batches", "[train]") {
+  std::vector<float> x(160);
+  std::vector<int> y(160);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 7) - 3, y[i] = x[i] > 0;
+  const auto data = sk::data::from_tensors(x, sk::Extents{1, {1}}, y);
+  sk::Model<nn::Sequential<nn::Linear<2>>, sk::Shape<1>> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 1e-6f}};
+  const sk::History history = trainer.fit(
+      data, {.epochs = 1, .batch = 32, .record_steps = true, .progress = false, .threads = 1, .step = {.accumulate = 3}});
+  REQUIRE(history.steps().size() == 2);  // of three batches, and of two
+  double samples = 0, right = 0;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const auto& s = history.steps()[i];
+    CHECK(s.samples_per_second * s.seconds == Approx(i == 0 ? 96 : 64));
+    samples += s.samples_per_second * s.seconds;
+    right += s.accuracy * (i == 0 ? 96 : 64);
+  }
+  CHECK(samples == Approx(160));
+  CHECK(right / 160 == Approx(history.back().training.accuracy).epsilon(1e-4));
 }
 
 TEST_CASE("a training that was saved in the middle of an epoch goes on with the same bits", "[train]") {

@@ -183,7 +183,7 @@ template <class A, class B> void bind(Then<A, B>& function, const FitLength& fit
   function.steps = function.steps.bound(fit);
   bind(function.first, fit);
   const std::int64_t left = fit.steps - static_cast<std::int64_t>(function.steps.steps());
-  bind(function.next, FitLength{std::max<std::int64_t>(1, left), fit.steps_per_epoch});
+  bind(function.next, FitLength{std::max<std::int64_t>(1, left), fit.steps_per_epoch, fit.refuses_longer});
 }
 template <class A, class B> void bind(Product<A, B>& function, const FitLength& fit) {
   bind(function.a, fit);

@@ -16,6 +16,11 @@
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
+/// Samples of a step, of all its batches: over all ranks, and this rank's.
+struct StepSamples {
+  std::int64_t all = 0, own = 0;
+};
+
 /// What the loop knows of a training beforehand.
 struct FitFacts {
   int rank = 0, ranks = 1, local_ranks = 1;  ///< of the policy; how many share a machine

@@ -41,18 +41,18 @@ template <class Scalar> class FitFigures {
   }
   double seconds_of_epoch() const { return seconds_now() - epoch_; }
 
-  /// Of a step that was made of so many batches, this one the last. Its time is that since the one before.
-  StepRecord step(const nn::LossSums& sums, const data::Batch<Scalar>& batch, int batches, int epoch, double factor) {
+  /// Of a step of these samples. Its time is that since the one before.
+  StepRecord step(const nn::LossSums& sums, const StepSamples& samples, int epoch, double factor) {
     const double now = seconds_now(), before = std::exchange(last_, now);
-    const auto counted = static_cast<double>((facts_.local_sums ? batch.count : batch.global_count) * facts_.labels_each);
+    const auto counted = static_cast<double>((facts_.local_sums ? samples.own : samples.all) * facts_.labels_each);
     StepRecord record;
     record.step = steps_.steps();
     record.epoch = epoch;
     record.loss = sums.mean();
-    if (facts_.labels) record.accuracy = sums.correct / std::max(1.0, counted * batches);
+    if (facts_.labels) record.accuracy = sums.correct / std::max(1.0, counted);
     record.learning_rate = steps_.rate() * factor;
     record.seconds = now - before;
-    record.samples_per_second = static_cast<double>(batch.global_count) / record.seconds;
+    record.samples_per_second = static_cast<double>(samples.all) / record.seconds;
     record.exposed_communication = (steps_.exposed_seconds() - exposed_) / std::max(1e-9, now - epoch_);
     return record;
   }

@@ -44,8 +44,8 @@ template <class Scalar> class FitLoop {
   StepOptions step_options(Work& work, const data::Batch<Scalar>& batch, int pending) const;
   void epoch(Work& work);
   History end(Work& work);
-  bool after_step(Work& work, const data::Batch<Scalar>& batch);
-  void record_step(Work& work, const data::Batch<Scalar>& batch);
+  bool after_step(Work& work, const StepSamples& samples);
+  void record_step(Work& work, const StepSamples& samples);
   void show(Work& work, double now);
   void end_epoch(Work& work);
   void end_loaded_epoch(Work& work);

@@ -232,24 +232,24 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   if (place().step > 0) work.batches.training().seek({number, place().step});
   work.figures.begin_epoch();
   work.factor = 1;
-  int pending = 0;           // batches of the accumulation that have gone
-  std::int64_t waiting = 0;  // their samples
+  int pending = 0;      // batches of the accumulation that have gone
+  StepSamples waiting;  // their samples
   steps.set_totals(place().sums);
   fitting_ = true;
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.batches.training().epoch(number)) {
     const StepOptions step = step_options(work, batch, pending);
     steps.step(batch, step);
-    waiting += batch.global_count;
+    waiting.all += batch.global_count, waiting.own += batch.count;
     place().step = batch.step + 1;
     pending = step.update ? 0 : pending + 1;
     work.figures.count_step();
     if (!step.update) continue;
-    const std::int64_t samples = std::exchange(waiting, 0);
+    const StepSamples samples = std::exchange(waiting, {});
     if (step.finite && !work.judge.made(batch, epoch_number(), work.factor)) continue;
-    place().samples += samples;
+    place().samples += samples.all;
     work.callbacks.on_update(steps.steps());
-    if (after_step(work, batch)) break;
+    if (after_step(work, samples)) break;
   }
   place().sums = steps.totals();
   work.judge.look(place().sums, epoch_number(), work.factor);
@@ -297,12 +297,12 @@ inline bool is_due(std::int64_t every, std::int64_t before, std::int64_t now) {
 }
 
 /// Records, callbacks, the progress line. True: stop here.
-template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data::Batch<Scalar>& batch) {
+template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const StepSamples& samples) {
   const std::int64_t made = work.steps.steps(), before = std::exchange(work.seen, made);
   if (is_due(work.options.check.replicas_every, before, made)) work.steps.compare_weights(text("after step {}", made));
   const bool wanted = work.options.record_steps || work.steps_wanted;
   if (wanted || work.options.progress) {
-    if (wanted) record_step(work, batch);
+    if (wanted) record_step(work, samples);
     const double now = wanted ? work.figures.last() : seconds_now();
     if (work.options.progress && work.progress.due(now)) show(work, now);
     if (work.control.stopping()) return true;
@@ -314,10 +314,10 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const data:
   return false;
 }
 
-template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const data::Batch<Scalar>& batch) {
+template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const StepSamples& samples) {
   const nn::LossSums sums = work.steps.sums();  // a device is waited for here
   if (!facts_.host) work.judge.look(sums, epoch_number(), work.factor);
-  const StepRecord record = work.figures.step(sums, batch, work.options.step.accumulate, epoch_number(), work.factor);
+  const StepRecord record = work.figures.step(sums, samples, epoch_number(), work.factor);
   if (work.options.record_steps) history().add(record);
   if (work.steps_wanted) {
     work.callbacks.on_step_end(record, work.control);

@@ -164,7 +164,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
       weight += static_cast<Scalar>(w.push.weight);
       w.pushed = false;
     }
-    if (weight > 0) apply(first->push.step, first->push.expected_weight / static_cast<double>(weight));
+    apply(first->push.step, weight > 0 ? first->push.expected_weight / static_cast<double>(weight) : 0);  // as other ranks do
   }
 
   /// Weights to all that wait and are not too far ahead of the slowest.

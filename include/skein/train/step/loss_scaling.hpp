@@ -56,7 +56,7 @@ struct LookForOverflow {
     w.worker.barrier();
     if (w.worker.index == 0) {
       double bad[1] = {0};
-      for (double n : memory.numbers) bad[0] += n;
+      for (int i = 0; i < w.worker.count; ++i) bad[0] += memory.numbers[static_cast<std::size_t>(i)];  // others are a norm's
       if (!w.step.exchange || parallel::OwnsPart<typename Parts::PolicyState>) w.parts.policy_state.reduce(bad);
       memory.overflowed = bad[0] > 0;
     }
