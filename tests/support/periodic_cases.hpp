@@ -271,6 +271,9 @@ template <class Comm> void has_levels(Comm& world) {
   RANK_CHECK(near(train(Compose{ModelAverage{node, Period<2>{}}, ModelAverage{world, Period<1>{}}}).last,
                   train(DataParallel{world}).last));
 
+  // An average of a node leaves the last one over all ranks to the policy of the gradients.
+  RANK_CHECK(alike(
+      world, train(Compose{DataParallel{world, SyncEvery<5>{}}, ModelAverage{node, Period<2>{}}}, Job<>{.epochs = 2}).last));
   Comm across = world.split(world.rank() == 0 || world.rank() == 3 ? 0 : 1), columns = world.split(world.rank() % 2);
   const auto refusal = [&](const auto& policy) {
     std::string message;

@@ -9,8 +9,8 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// Layer is a leaf such as Linear<65>, which keeps nothing beside x and y for backward. Its samples lie in padded rows and positions
-/// do not: where the two differ they are copied, once each way.
+/// Layer is a leaf such as Linear<65>, which keeps nothing beside x and y for backward. Its samples lie in padded rows and
+/// positions do not: where the two differ they are copied, once each way.
 template <class Layer> struct EachPosition {
   static constexpr bool of_flat_samples = HasDescribe<Layer> && HasForward<Layer> && HasBackwardHalves<Layer>;
   static_assert(

@@ -152,12 +152,14 @@ template <class... PolicyStates> class ComposedPolicyState {
   }
   /// Averages of models first: they leave nothing to do for the policy of the gradients.
   bool finish() {
-    bool changed = false;
+    bool changed = false, agreed = false;  // an average over some ranks leaves the policy of the gradients its own over all
     each([&](auto& s, std::size_t i) {
-      if (i != with_gradients) changed = s.finish() || changed;
+      if (i == with_gradients || !s.finish()) return;
+      changed = true;
+      agreed = agreed || (s.ranks() == ranks() && s.same_weights() != SameWeights::never);
     });
     if constexpr (any_gradients) {
-      if (changed) weights_agree();
+      if (agreed) weights_agree();
       changed = gradients().finish() || changed;
     }
     return changed;

@@ -57,6 +57,8 @@ template <class Scalar> class FitSteps : public SavedTraining {
   /// Of the largest batch that there is memory for; 0 before reserve().
   virtual long capacity() = 0;
   virtual void step(const data::Batch<Scalar>& batch, const StepOptions& options) = 0;
+  /// Optimizer steps that a batch of so many samples makes: one, but for PipeDream's.
+  virtual std::int64_t updates_of(long samples) = 0;
   /// Forward and loss alone; `more`: the sums are those of the calls before too.
   virtual void evaluate(const data::Batch<Scalar>& batch, bool more) = 0;
   /// Of the last step, or evaluation. A device is waited for.

@@ -22,13 +22,22 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
+/// Optimizer steps of an epoch.
+template <class Scalar>
+std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar>& loader, int accumulate) {
+  const std::int64_t batches = loader.steps(), each = steps.updates_of(loader.batch());
+  if (each == 1 || batches == 0) return (batches + accumulate - 1) / accumulate;
+  const std::int64_t last = loader.dataset().size() - (batches - 1) * loader.batch();
+  return (batches - 1) * each + steps.updates_of(static_cast<long>(std::min<std::int64_t>(last, loader.batch())));
+}
+
 /// Of one fit.
 template <class Scalar> struct FitLoop<Scalar>::Work {
   Work(Steps& asked, const FitOptions& o, FitBatches<Scalar>& all, const FitFacts& facts)
       : steps(asked), options(o), batches(all), callbacks(o.callbacks), metrics(o.metrics),
         signals(o.interrupt, facts, callbacks.wants_steps()), progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}),
         judge(asked, facts, o), figures(asked, facts) {
-    const std::int64_t count = (all.training().steps() + o.step.accumulate - 1) / o.step.accumulate;
+    const std::int64_t count = updates_of_epoch(asked, all.training(), o.step.accumulate);
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
     check_rate(asked.rate());
     check_schedule(schedule, o.epochs * count, count);

@@ -78,6 +78,10 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   void prepare(long count) override { train_step_.executor().prepare(count); }
   long capacity() override { return train_step_.reserved() ? train_step_.executor().capacity() : 0; }
   void step(const data::Batch<Scalar>& batch, const StepOptions& options) override { sums_ = train_step_.step(batch, options); }
+  std::int64_t updates_of([[maybe_unused]] long samples) override {
+    if constexpr (parallel::SharesBatches<PolicyState>) return train_step_.updates_of(samples);
+    else return 1;
+  }
   void evaluate(const data::Batch<Scalar>& batch, bool more) override { sums_ = train_step_.evaluate(batch, more); }
   nn::LossSums sums() override { return sums_; }
   bool left_out() override { return train_step_.left_out(); }

@@ -135,6 +135,25 @@ TEST_CASE("PowerSGD gives back what has its rank, and comes near to the best app
   }
 }
 
+TEST_CASE("PowerSgd: after a gradient that is zero, or of a small rank, later ones are sent as before") {
+  const std::size_t rows = 24, columns = 16;
+  const std::vector<float> a = normals(rows * 2, 4), b = normals(columns * 2, 5);
+  std::vector<float> two(rows * columns), one(rows * columns);
+  for (std::size_t i = 0; i < rows; ++i)
+    for (std::size_t j = 0; j < columns; ++j) {
+      one[i * columns + j] = a[2 * i + 1] * b[2 * j + 1];
+      two[i * columns + j] = 3 * a[2 * i] * b[2 * j] + one[i * columns + j];
+    }
+  for (const std::vector<float>& before : {std::vector<float>(rows * columns), one}) {
+    PowerSgd<2> c(7, rows);
+    (void)round_trip(c, before);
+    CHECK(norm(minus(two, round_trip(c, two))) < 1e-4 * norm(two));
+  }
+  PowerSgd<2> loaded(7, rows);
+  loaded.remember(std::vector<float>(2 * columns), rows * columns);  // saved before its first step
+  CHECK(norm(minus(two, round_trip(loaded, two))) < 1e-4 * norm(two));
+}
+
 TEST_CASE("linear means: what was encoded apart may be added") {
   const std::vector<float> a = normals(400, 6), b = normals(400, 7);
   std::vector<float> sum(400);

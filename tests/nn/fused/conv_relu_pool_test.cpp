@@ -28,6 +28,9 @@ TEST_CASE("Convolution, ReLU and max-pooling become one layer, in either order")
   STATIC_REQUIRE(std::same_as<Type<First, MaxPool2d<2>, nn::Relu>, ConvReluPool<First, true, MaxPool2d<2>>>);
   STATIC_REQUIRE(std::same_as<Type<First, MaxPool2d<2>>, ConvReluPool<First, false, MaxPool2d<2>>>);
   STATIC_REQUIRE(std::same_as<Type<First, nn::Relu>, ConvReluPool<First, true, NoPool>>);
+  using Gaps = nn::Sequential<First, MaxPool2d<2, Stride<3>>, nn::Relu>;  // each a layer of its own
+  STATIC_REQUIRE(nn::Fused<Gaps, Cpu>::size == 3);
+  STATIC_REQUIRE(nn::Fused<nn::Sequential<First, nn::Relu, MaxPool2d<1, Stride<2>>>, Cpu>::size == 2);
   using L = Type<First, nn::Relu, MaxPool2d<2>>;
   STATIC_REQUIRE(L::describe({3, {28, 28, 1}}).output == Extents{3, {14, 14, 6}});
   STATIC_REQUIRE(L::describe({3, {28, 28, 1}}).stored_parameters() == First::describe({3, {28, 28, 1}}).stored_parameters());

@@ -539,6 +539,28 @@ TEST_CASE("A training with Kfac that is resumed has the same bits", "[optim]") {
                      optim::Sgd{.lr = 0.1f}));
 }
 
+TEST_CASE("Workers that divide pieces of one layer do not write over what others read", "[optim]") {
+  using Wide = sk::Model<nn::Sequential<nn::Linear<96>, nn::Tanh, nn::Linear<3>>, sk::Shape<64>, sk::Cpu, double>;
+  std::vector<double> x(64 * 64);
+  std::vector<int> y(64);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.37 * static_cast<double>(i % 613));
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<int>(i % 3);
+  const auto data = sk::data::from_tensors(x, sk::Extents{1, {64}}, y);
+  const auto trained_by = [&](int threads) {
+    Wide model{sk::Seed{1}};
+    const auto kfac = optim::Kfac{.damping = 0.03,
+                                  .inverse_every = 1,
+                                  .kl_clip = 0,
+                                  .inverse = optim::KfacInverse::cholesky,
+                                  .factor_bias_correction = true};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, optim::chain(kfac, optim::Sgd{.lr = 0.01f})};
+    trainer.fit(data, {.epochs = 3, .batch = 16, .progress = false, .threads = threads});
+    return parameters(std::as_const(model));
+  };
+  const Values one = trained_by(1), four = trained_by(4);
+  for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(four[i] == Approx(one[i]).margin(1e-9));
+}
+
 TEST_CASE("Inverses of another kind are made anew in the step after a load", "[optim]") {
   const support::TemporaryFolder folder;
   const auto with = [](optim::KfacInverse inverse, int every, bool pi = false) {

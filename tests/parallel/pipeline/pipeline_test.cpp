@@ -2,6 +2,7 @@
 // Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
 #include "../../support/pipeline_cases.hpp"
 #include "../../support/at_every_size.hpp"
+#include "../../support/thrown.hpp"
 
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/plan/timeline.hpp>
@@ -84,6 +85,32 @@ TEST_CASE("on a simulated clock a pipeline's trace is its table, played", "[para
       RANK_CHECK(n == train_step.policy_state().trace().size());
     });
   }
+}
+TEST_CASE("a batch that is larger than a pipeline's memory is refused", "[parallel]") {
+  on_threads(4, [](auto& world) {
+    const cases::Pipeline pipeline{world, {.micro_batches = 2}};
+    cases::Staged model = pipeline.template model<cases::Input>(sk::Seed{5});
+    cases::TrainStep train_step(model, {}, cases::optimizer, pipeline);
+    train_step.reserve({.capacity = 8, .threads = 1});
+    const auto said = [](auto act) {
+      return support::thrown<sk::ArgumentError>(act).find(".capacity is 8") != std::string::npos;
+    };
+    RANK_CHECK(said([&] { train_step.step(cases::Points{}.batch(0, 36)); }));
+    RANK_CHECK(said([&] { train_step.evaluate(cases::Points{}.batch(0, 36)); }));
+  });
+}
+TEST_CASE("the schedule of a rate knows that PipeDream makes a step of each micro-batch", "[parallel]") {
+  const cases::Points points;
+  auto data = sk::data::from_tensors(points.x, sk::Extents{1, {12}}, points.labels);
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    const sk::parallel::Pipeline<cases::First, cases::Second> pipeline{world, {.schedule = S::pipedream, .micro_batches = 4}};
+    auto model = pipeline.model<sk::Shape<12>>(sk::Seed{1});
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 1.0f}, pipeline};
+    const sk::History history =
+        trainer.fit(data, {.epochs = 4, .batch = 16, .schedule = sk::optim::linear(1, 0), .progress = false, .threads = 1});
+    for (int i = 0; i < 4; ++i)  // the last batch of an epoch asks before its own four steps
+      RANK_CHECK(history.epochs()[static_cast<std::size_t>(i)].learning_rate == Approx(0.75 - 0.25 * i).margin(0.12));
+  });
 }
 TEST_CASE("a pipeline as a user writes it", "[parallel]") {
   using cases::First, cases::Second;

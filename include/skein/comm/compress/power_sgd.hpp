@@ -42,7 +42,7 @@ template <int Rank> class PowerSgd {
   /// Round 0: P = M Q. Round 1: Q = M' P, with the P that take() was given.
   void encode(std::span<const float> values, std::span<float> wire, int round) {
     begin(values.size());
-    if (round == 0 && !finite(q_)) start();
+    if (round == 0) finite(q_) ? start_zero_columns() : start();
     std::fill(wire.begin(), wire.end(), 0.0f);
     for_each(values, [&](std::size_t row, std::size_t column, float x) {
       float* to = wire.data() + Rank * (round == 0 ? row : column);
@@ -100,7 +100,18 @@ template <int Rank> class PowerSgd {
   }
   /// The Q of the first call; also after a call with values that were not finite, which is a Q of all ranks.
   void start() {
-    for (std::size_t i = 0; i < q_.size(); ++i) q_[i] = random_normal(random_key(seed_, 0x506f77), 0, i);
+    for (std::size_t k = 0; k < Rank; ++k) start_column(k);
+  }
+  void start_column(std::size_t k) {
+    for (std::size_t i = k; i < q_.size(); i += Rank) q_[i] = random_normal(random_key(seed_, 0x506f77), 0, i);
+  }
+  /// Values of a smaller rank, or all zero, leave columns of Q zero, which would stay so: nothing more would be sent of them.
+  void start_zero_columns() {
+    for (std::size_t k = 0; k < Rank; ++k) {
+      bool zero = true;
+      for (std::size_t i = k; i < q_.size(); i += Rank) zero = zero && q_[i] == 0;
+      if (zero) start_column(k);
+    }
   }
   static bool finite(const std::vector<float>& values) {
     return std::all_of(values.begin(), values.end(), [](float v) { return v - v == 0; });

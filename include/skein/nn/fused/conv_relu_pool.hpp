@@ -69,13 +69,18 @@ template <class Convolution, bool Rectifies, class Pool> struct ConvReluPool {
 template <int F, class... Os> struct Fusion<Cpu, Conv2d<F, Os...>, Relu> {
   using type = ConvReluPool<Conv2d<F, Os...>, true, NoPool>;
 };
-template <int F, class... Os, int K, class... Ps> struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>> {
+// Where windows leave values out, or are of one value, the pooling stays a layer of its own: the direct kernels pool what they
+// have just made.
+template <int F, class... Os, int K, class... Ps>
+requires(MaxPool2d<K, Ps...>::stride <= K && K > 1) struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>> {
   using type = ConvReluPool<Conv2d<F, Os...>, false, MaxPool2d<K, Ps...>>;
 };
-template <int F, class... Os, int K, class... Ps> struct Fusion<Cpu, Conv2d<F, Os...>, Relu, MaxPool2d<K, Ps...>> {
+template <int F, class... Os, int K, class... Ps>
+requires(MaxPool2d<K, Ps...>::stride <= K && K > 1) struct Fusion<Cpu, Conv2d<F, Os...>, Relu, MaxPool2d<K, Ps...>> {
   using type = ConvReluPool<Conv2d<F, Os...>, true, MaxPool2d<K, Ps...>>;
 };
-template <int F, class... Os, int K, class... Ps> struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>, Relu> {
+template <int F, class... Os, int K, class... Ps>
+requires(MaxPool2d<K, Ps...>::stride <= K && K > 1) struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>, Relu> {
   using type = ConvReluPool<Conv2d<F, Os...>, true, MaxPool2d<K, Ps...>>;
 };
 

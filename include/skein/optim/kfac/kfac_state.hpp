@@ -93,7 +93,9 @@ template <class Scalar> class KfacState {
     if (kfac.updates_inverses(call.step) || renew_) update_inverses(kfac, w, ranks);
     each_piece(direction_owner_, w, call, [&](std::size_t i) { direction(kfac, piece(i), call.gradient, work(w)); });
     share_directions(w, ranks);
-    const double scale = kfac.kl_clip > 0 ? clip(kfac, call, w) : 1;
+    double scale = 1;
+    if (kfac.kl_clip > 0) scale = clip(kfac, call, w);
+    else w.barrier();  // who is early would write over what others still divide
     each_piece(piece_owner_, w, call, [&](std::size_t i) { write(piece(i), static_cast<Scalar>(scale), call.gradient); });
     w.barrier();
     if (w.index == 0) renew_ = false;

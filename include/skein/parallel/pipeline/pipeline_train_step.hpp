@@ -73,8 +73,9 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Given, class Options> Sums step(const Given& given, const Options& options) {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
-    check_truth(batch, names_of(given));
     nn::check_reserved(reserved() ? this : nullptr);
+    check_size(batch.count, batch.global_count);
+    check_truth(batch, names_of(given));
     optim::check_step(options);
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
@@ -117,6 +118,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Given> Sums evaluate(const Given& given, bool accumulate = false) {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
+    nn::check_reserved(reserved() ? this : nullptr);
+    check_size(batch.count, batch.count * team().options.replicas);
     check_truth(batch, names_of(given));
     detail::PipelineCall call;
     call.size = run_.micro_size(batch.count * team().options.replicas);
@@ -199,6 +202,12 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
   void scatter() { files_.scatter(); }
 
+  /// Optimizer steps that a batch of so many samples makes: PipeDream's stages make one a micro-batch.
+  std::int64_t updates_of(long global_count) const {
+    const PipelineOptions& o = team().options;
+    if (o.schedule != PipelineSchedule::pipedream || o.table) return 1;
+    return Run::micros((global_count + o.replicas - 1) / o.replicas, run_.micro_size(global_count));
+  }
   /// Bytes of what grows with the micro-batches in flight, and micro-batches that this process has memory for.
   long activation_bytes() const { return run_.local_stages.activation_bytes(); }
   int slots() const { return run_.local_stages.slots(); }
@@ -210,6 +219,12 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
 
   static constexpr optim::LossScaling usual_scaling() {
     return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
+  }
+  void check_size(long count, long global_count) const {
+    if (count > capacity() || run_.micro_size(global_count) > run_.micro_size(capacity() * team().options.replicas))
+      throw ArgumentError(text(
+          "Pipeline: the batch has {} samples of this pipeline and {} of all, and .capacity is {}: the most samples of one call",
+          count, global_count, capacity()));
   }
   /// PipeDream's stages update one by one, in no step of all of them.
   void check_alone(bool together, bool accumulates, bool clips) const {
