@@ -242,6 +242,26 @@ TEST_CASE("A pass refuses another number of labels, and names sample and positio
   CHECK_THROWS_WITH(executor.evaluate(data.batch()), Catch::Contains("sample 2 has the label 3 at position 1"));
 }
 
+TEST_CASE("A loop by hand has the gradient of the mean that it is told, by the weights of its samples", "[nn]") {
+  sk::Model<Linear<3>, sk::Shape<2>, sk::Cpu, double> model{sk::Seed{1}};
+  std::vector<double> x(4 * sk::row_pitch(2));
+  for (std::size_t i = 0; i < 4; ++i) x[i * 2] = static_cast<double>(i) - 1.2, x[i * 2 + 1] = 0.5 * static_cast<double>(i);
+  const std::vector<std::int32_t> labels{0, -1, 2, -1};
+  const sk::BatchView<double> batch{.x = x.data(), .pitch = 2, .labels = labels.data(), .count = 4};
+  for (const int threads : {1, 2}) {
+    sk::Executor executor{
+        model, nn::CrossEntropy{.class_weights = {1, 2, 3}, .ignore_label = -1}, {.capacity = 4, .threads = threads}};
+    executor.forward_backward(batch);
+    const double gradient = std::as_const(model).gradients()[0], h = 1e-5, middle = model.parameters()[0];
+    model.modify()[0] = middle + h;
+    const double up = executor.evaluate(batch).mean();
+    model.modify()[0] = middle - h;
+    const double down = executor.evaluate(batch).mean();
+    model.modify()[0] = middle;
+    CHECK(gradient == Approx((up - down) / (2 * h)).epsilon(1e-7));
+  }
+}
+
 TEST_CASE("A loop by hand drops other values in each call, the same on each rank, unless it gives a key", "[nn]") {
   using Model = sk::Model<nn::Sequential<nn::Dropout<>, Linear<8>>, sk::Shape<8>>;
   Model model{sk::Seed{5}};

@@ -13,6 +13,7 @@
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/flatten.hpp>
 #include <skein/nn/linear.hpp>
+#include <skein/nn/recurrent.hpp>
 #include <skein/nn/model.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/tensor/create.hpp>
@@ -233,4 +234,25 @@ TEST_CASE("Square layers are not read in the other layout", "[train]") {
   sk::load_npz(folder / "own.npz", third);
   CHECK(equal(third, same));
   CHECK(sk::load_npz(folder / "torch.npz").comment() == "skein: weights in PyTorch's layout");
+}
+
+TEST_CASE("recurrent weights are (gates H, in) in PyTorch's layout, square ones too", "[train]") {
+  const support::TemporaryFolder folder;
+  sk::Model<nn::Sequential<nn::Lstm<3>, nn::Rnn<3>>, sk::Shape<4, 5>> model{sk::Seed{1}}, other{sk::Seed{2}};
+  const auto values = [](const auto& m) { return std::vector<float>(m.parameters().begin(), m.parameters().end()); };
+  sk::save_npz(folder / "w.npz", model, {.layout = sk::WeightLayout::pytorch});
+  const sk::NpzFile file = sk::load_npz(folder / "w.npz");
+  for (const std::string name : {"0.weight_ih", "1.weight_ih", "1.weight_hh"}) {
+    const sk::Tensor<float, 2> w = file.get<float, 2>(name);
+    const float* own = nullptr;
+    for (const sk::plan::Entry& e : decltype(model)::program.parameters())
+      if (decltype(model)::program.name(e) == std::string_view(name)) own = std::as_const(model).parameters().data + e.offset;
+    REQUIRE(own != nullptr);
+    const long in = name == "0.weight_ih" ? 5 : 3, out = name == "0.weight_ih" ? 12 : 3;
+    REQUIRE((w.extent(0) == out && w.extent(1) == in));
+    for (long o = 0; o < out; ++o)
+      for (long i = 0; i < in; ++i) REQUIRE(w(o, i) == own[i * sk::row_pitch(out) + o]);
+  }
+  sk::load_npz(folder / "w.npz", other, {.layout = sk::WeightLayout::pytorch});
+  CHECK(values(std::as_const(other)) == values(std::as_const(model)));
 }

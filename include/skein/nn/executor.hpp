@@ -25,7 +25,7 @@ namespace skein::inline SKEIN_ABI {
 
 namespace nn {
 template <class Model> inline constexpr bool outlives_its_executor = false;
-}
+}  // namespace nn
 
 /// Computes forward, loss and backward of a model for a batch. The model must outlive the executor. Run: what a worker's pass is
 /// made of, where it does more (nn::KroneckerRun).
@@ -94,12 +94,14 @@ class Executor {
   // ---- one call for hand-written loops ---------------------------------------------------------------------------------
 
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the mean loss over this
-  /// batch. Several calls, or ranks, that make one step say `.of_samples`, all its samples, so that their gradients add up to
-  /// that of one mean; `.scale` is a factor of your own, of the gradient of the sum of losses. With `.accumulate` the gradients
-  /// are added to those before, and the sums that are returned are of all calls since the first one without it: add up those of
-  /// the last call of each step alone. The batch (device/batch_view.hpp) is in memory of the host or of the model's device. Waits
-  /// for a device (train::TrainStep does not). Throws where samples or targets are not what the model and the loss take, and
-  /// where `.accumulate` would add to gradients that a step has used.
+  /// batch, by the weights of its samples where the loss has such. Several calls, or ranks, that make one step say `.of_samples`,
+  /// all its samples, so that their gradients add up to that of one mean (of weighted ones, whose weights nobody knows before
+  /// the last call, to that of the sum by their number: train::TrainStep divides by the weights); `.scale` is a factor of your
+  /// own, of the gradient of the sum of losses. With `.accumulate` the gradients are added to those before, and the sums that are
+  /// returned are of all calls since the first one without it: add up those of the last call of each step alone. The batch
+  /// (device/batch_view.hpp) is in memory of the host or of the model's device. Waits for a device (train::TrainStep does not).
+  /// Throws where samples or targets are not what the model and the loss take, and where `.accumulate` would add to gradients
+  /// that a step has used.
   template <class Given> nn::LossSums forward_backward(const Given& given, const ExecutorCall& call = {}) {
     if (!options_.training)
       throw ArgumentError("Executor: one that was made with .training = false has no gradients: it evaluates and predicts");
@@ -124,6 +126,7 @@ class Executor {
     finish();
     ready_.set_summed();
     const nn::LossSums made = sums();
+    if (!call.scale && !call.accumulate && call.of_samples <= batch.count) ready_.divide_by(made.weight, weight);
     const bool part = !call.accumulate && call.of_samples > batch.count && std::isfinite(made.loss);  // one that is not: left out
     model().set_gradient_state(part ? nn::GradientState::part : nn::GradientState::made);
     return made;

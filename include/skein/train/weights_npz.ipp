@@ -65,8 +65,9 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
 
   const plan::LayerNode& node = operations[static_cast<std::size_t>(e.operation)];
   const Extents image = image_behind(operations, node);
-  const bool linear = is_kind(node, "Linear") || is_kind(node, "EachPosition");
-  if (!convolution_of_pytorch(node, rank, a) && linear && rank == 2) {  // (in, out) becomes (out, in)
+  const bool linear = is_kind(node, "Linear") || is_kind(node, "EachPosition"),
+             recurrent = is_kind(node, "Rnn") || is_kind(node, "Lstm") || is_kind(node, "Gru");
+  if (!convolution_of_pytorch(node, rank, a) && (linear || recurrent) && rank == 2) {  // (in, out) becomes (out, in)
     const long in = a.extents[2], out = a.extents[3];
     a.shape = {out, in};
     a.file = {0, 0, 1, in};

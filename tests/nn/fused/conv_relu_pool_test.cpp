@@ -1,8 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
 #include <skein/nn/fused_network.hpp>
 #include <skein/nn/fused/conv_relu_pool.hpp>
+
+#include <skein/train/predictor.hpp>
 
 #include "fixtures/conv.hpp"
 #include "support/conv_cases.hpp"
@@ -48,6 +57,42 @@ TEST_CASE("No network of few channels falls back silently") {
   CHECK(std::string(kernel<ConvReluPool<nn::Conv2d<7, Kernel<4>>, true, NoPool>, Shape<19, 23, 3>>).find("direct") == 0);
 }
 #endif
+
+TEST_CASE("a value that is no number wins wherever it stands in its window") {
+  using Net = nn::Sequential<nn::Conv2d<4, Kernel<1>>, MaxPool2d<2>>;
+  Model<Net, Shape<16, 16, 1>> model{Seed{3}};
+  Predictor predictor{model, {.capacity = 1, .threads = 1}};
+  for (const long at : {0, 1, 16, 17}) {
+    Tensor<float, 4> x(dims(1, 16, 16, 1));
+    for (long i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>(i % 7);
+    x.data()[at] = NAN;
+    const auto y = predictor.predict(x);
+    CHECK(std::count_if(y.begin(), y.end(), [](float v) { return v != v; }) == 4);
+  }
+}
+
+TEST_CASE("an output that ReLU has switched off reads nothing of the pooling's padding") {
+  using Net =
+      nn::Sequential<nn::Conv2d<10, Kernel<5>, Stride<2>, Padding<2>, NoBias>, MaxPool2d<2, Stride<2>, Padding<1>>, nn::Relu>;
+  using In = Shape<4, 8, 32>;
+  Model<Net, In> model{Seed{1}};
+  constexpr long pitch = sample_pitch(In::extents), out = row_pitch(decltype(model)::output_extents.count());
+  Arena<float> x(pitch), t(out);
+  for (long i = 0; i < pitch; ++i) x.data()[i] = static_cast<float>(i * 37 % 101) / 50 - 1;
+  for (int trial = 0; trial < 10; ++trial) {
+    for (int k = 0; k < 40; ++k) {  // memory that others have used is full of NaN
+      std::vector<std::unique_ptr<unsigned char[]>> others;
+      for (int i = 0; i < 8; ++i) {
+        const std::size_t n = std::size_t{1000} << (k % 8);
+        std::memset(others.emplace_back(new unsigned char[n]).get(), 0xff, n);
+      }
+    }
+    Executor executor{model, nn::Mse{}, {.capacity = 1, .threads = 1}};
+    (void)executor.forward_backward(BatchView<float>{x.data(), pitch, nullptr, t.data(), out, 1, 1});
+    const auto gradients = std::as_const(model).gradients();
+    REQUIRE(std::all_of(gradients.begin(), gradients.end(), [](float g) { return g == g; }));
+  }
+}
 
 TEST_CASE("Conv2d, Relu, MaxPool2d: LeNet's") {
   composite_follows<First, true, MaxPool2d<2>, Shape<28, 28, 1>>();

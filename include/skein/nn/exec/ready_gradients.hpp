@@ -14,6 +14,13 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// values[i] *= factor.
+template <class Scalar> struct TimesFactor {
+  Scalar* values;
+  Scalar factor;
+  constexpr void operator()(long i) const { values[i] *= factor; }
+};
+
 /// How far each worker is with its gradients, and what all of them have finished.
 template <class Memory> class ReadyGradients {
  public:
@@ -38,6 +45,11 @@ template <class Memory> class ReadyGradients {
   void listen(State& s, const ExecutorSinks& sinks) {
     s.run.context.ready_hook = sinks.gradients && !memory_->depth_first() ? &ReadyGradients::on_ready : nullptr;
     s.run.context.statistics_hook = sinks.statistics ? &ReadyGradients::on_statistics : nullptr;
+  }
+  /// After the pass: the sum of the gradients, which was divided by `expected`, becomes that of the mean by weights.
+  void divide_by(double weight, double expected) {
+    if (weight == expected || !(weight > 0)) return;
+    ops::for_each<Device>(stored, TimesFactor<Scalar>{memory_->gradients(0), static_cast<Scalar>(expected / weight)});
   }
   /// Every worker: all of its gradients are there.
   void worker_finished(const Worker& w) { progress(w.index).store(0, std::memory_order_release); }

@@ -40,7 +40,6 @@ template <class Name> struct edge {
 
 template <class L, class In> struct GraphFaults {
   static constexpr auto plan = L::plan(In::extents);
-  template <class Item> struct NamesOf { using type = List<typename Item::writes>; };
   /// The edge to blame: the one that is read, or the one that the item writes; else the graph.
   template <class Item, int Read> static constexpr auto name() {
     if constexpr (plan.fault == nn::GraphFault::unknown_edge || plan.fault == nn::GraphFault::read_before_written ||

@@ -155,10 +155,14 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     for (long k = 0; k < tail; ++k) sums[k] += g[n - tail + k];
   }
 
-  static SKEIN_ALWAYS_INLINE long place([[maybe_unused]] const ArgMax* winners, [[maybe_unused]] int f,
-                                        [[maybe_unused]] long pixel) {
-    if constexpr (!P.g.pooled()) return 0;
-    else return offset[ByChannel ? winners[f * P.winner_plane() + pixel] : winners[pixel * filters + f]];
+  /// Where, from the patch at `origin`, the patch lies that an output's gradient is multiplied with. Of an output that nobody won
+  /// the gradient is 0; its window may begin in the pooling's padding, which is no memory: the first place of the image.
+  static SKEIN_ALWAYS_INLINE long place([[maybe_unused]] const ArgMax* winners, [[maybe_unused]] int f, int row, int column) {
+    const long window = row * row_step + column * pixel_step;
+    if constexpr (!P.g.pooled()) return window;
+    const long pixel = 1L * row * columns + column;
+    const ArgMax winner = ByChannel ? winners[f * P.winner_plane() + pixel] : winners[pixel * filters + f];
+    return P.g.relu && P.g.pool_padding > 0 && winner == no_winner ? -origin : window + offset[winner];
   }
 
   template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, long g_pitch,
@@ -182,16 +186,11 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
           int column = 0;
           for (; column + sets <= columns; column += sets) {
 #pragma GCC unroll 4
-            for (int s = 0; s < sets; ++s) {
-              const long pixel = 1L * r * columns + column + s;
-              add<R, W>(sum[s], gradient[pixel * filters],
-                        image + r * row_step + (column + s) * pixel_step + place(places, f, pixel));
-            }
+            for (int s = 0; s < sets; ++s)
+              add<R, W>(sum[s], gradient[(1L * r * columns + column + s) * filters], image + place(places, f, r, column + s));
           }
-          for (; sets > 1 && column < columns; ++column) {
-            const long pixel = 1L * r * columns + column;
-            add<R, W>(sum[0], gradient[pixel * filters], image + r * row_step + column * pixel_step + place(places, f, pixel));
-          }
+          for (; sets > 1 && column < columns; ++column)
+            add<R, W>(sum[0], gradient[(1L * r * columns + column) * filters], image + place(places, f, r, column));
         }
       }
 #pragma GCC unroll 32
@@ -243,7 +242,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
         for (int column = 0; column < columns; ++column) {
           const long pixel = 1L * r * columns + column;
           const V gradient(g[pixel * filters + f]);
-          Scalar* to = dx + r * row_step + column * pixel_step + place(winners, f, pixel);
+          Scalar* to = dx + place(winners, f, r, column);
 #pragma GCC unroll 32
           for (int i = 0; i < R * W; ++i) {
             Scalar* at = to + i / W * P.padded_row() + i % W * lanes;

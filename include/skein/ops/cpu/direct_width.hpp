@@ -132,8 +132,8 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
       V place(zero);
 #pragma GCC unroll 16
       for (int q = 1; q < places; ++q) {
-        const auto wins = sum[q] > best;
-        best = xsimd::max(sum[q], best);  // the second where one is not a number
+        const auto wins = (sum[q] > best) | ~(sum[q] == sum[q]);  // a NaN does, as in all other pooling
+        best = xsimd::select(wins, sum[q], best);
         place = xsimd::select(wins, V(static_cast<Scalar>(q)), place);
       }
       if (P.g.relu) place = xsimd::select(best <= zero, V(static_cast<Scalar>(no_winner)), place);

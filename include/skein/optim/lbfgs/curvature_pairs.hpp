@@ -22,7 +22,8 @@ template <class Scalar> double dot(const Values<Scalar>& a, const Values<Scalar>
 }
 template <class Scalar> double largest(const Values<Scalar>& v) {
   double most = 0;
-  for (const Scalar x : v) most = std::max(most, std::abs(static_cast<double>(x)));
+  for (const Scalar x : v)
+    if (most == most && !(std::abs(static_cast<double>(x)) <= most)) most = std::abs(static_cast<double>(x));  // a NaN stays
   return most;
 }
 /// y += factor x

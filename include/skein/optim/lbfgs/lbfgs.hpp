@@ -113,8 +113,10 @@ template <class Scalar> class BoundLbfgs {
     void go(double length) {
       const auto lease = model_.modify();
       Scalar* const to = lease.data();
-      for (std::size_t i = 0; i < own_.start_.size(); ++i)
-        to[i] = own_.start_[i] + static_cast<Scalar>(length) * own_.direction_[i];
+      if (length == 0) std::copy(own_.start_.begin(), own_.start_.end(), to);  // a direction may be infinite
+      else
+        for (std::size_t i = 0; i < own_.start_.size(); ++i)
+          to[i] = own_.start_[i] + static_cast<Scalar>(length) * own_.direction_[i];
     }
     LinePoint at(double length, int array) override {
       go(length);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -227,7 +228,11 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     if (!on_host<Device> && !team->options.tied.empty())
       throw ArgumentError("Pipeline: .tied adds up gradients in the host's memory: give the model the device Cpu");
     const plan::Placement placement = Model::placement();
+    std::set<std::string_view> seen;
     for (const TiedParameters& t : team->options.tied) {
+      for (const std::string* name : {&t.first, &t.second})
+        if (!seen.insert(*name).second)
+          throw ArgumentError("Pipeline: .tied names '" + *name + "' twice: a parameter is tied to one other");
       Tied tied;
       const std::string_view names[2] = {t.first, t.second};
       Extents extents[2];
