@@ -34,11 +34,13 @@ SKEIN_INLINE std::string names_of(const std::vector<AnyMetric>& metrics) {
 }  // namespace detail
 
 SKEIN_INLINE void describe(const EvaluateOptions& o, NamedValues& to) {
-  to.of("").add(".batch", o.batch).add(".metrics", detail::names_of(o.metrics));
+  to.of("").add("the call of all ranks", "evaluate");
+  to.add(".batch", o.batch).add(".metrics", detail::names_of(o.metrics));
 }
 
 SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
-  to.of("").add(".epochs", o.epochs).add(".batch", o.batch).add(".loader.batch_per_rank", o.loader.batch_per_rank);
+  to.of("").add("the call of all ranks", "fit");  // first: it is what is said where one rank calls another
+  to.add(".epochs", o.epochs).add(".batch", o.batch).add(".loader.batch_per_rank", o.loader.batch_per_rank);
   to.add(".loader.partition", o.loader.partition == data::Partition::local ? "local" : "shared");
   to.add(".loader.shuffle", o.loader.shuffle).add(".loader.last", o.loader.last == data::LastBatch::drop ? "drop" : "keep");
   to.add(".step.accumulate", o.step.accumulate).add(".clip_norm", o.clip_norm).add(".checkpoint.async", o.checkpoint.async);

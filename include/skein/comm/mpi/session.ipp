@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of session.hpp.
 #pragma once
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include "long_wait.hpp"
 #include "session.hpp"
 
@@ -14,7 +18,11 @@ SKEIN_MPI_INLINE void abort_all(const std::string& message) {
   std::fprintf(stderr, "rank %d: %s\n", rank, printable(message, Lines::keep).c_str());
   std::fflush(stdout);
   std::fflush(stderr);
-  if (mpi_runs()) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (mpi_runs()) {
+    // One after the other: the first ends the job. mpirun of Open MPI 4.1 may crash, or never end, where several abort at once.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100 * std::min(rank, 10)));
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   std::_Exit(1);
 }
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../core/named_values.hpp"
 #include "../../comm/concepts.hpp"
 #include "../../comm/op.hpp"
 #include "../../comm/queries.hpp"
