@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "../../core/named_values.hpp"
 #include "../../comm/concepts.hpp"
 #include "../../comm/op.hpp"
 #include "../../comm/queries.hpp"
 #include "../../core/error.hpp"
+#include "../../core/named_values.hpp"
 #include "../../device/span.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
