@@ -87,17 +87,30 @@ struct Meddler {
   }
 };
 
+/// A set of a user's that says four classes and serves labels of another: the library's own refuse to be made.
+struct WrongLabels {
+  sk::data::InMemory<float> set;
+  std::int64_t size() const { return set.size(); }
+  sk::Extents sample_extents() const { return set.sample_extents(); }
+  sk::data::Target target() const { return set.target(); }
+  void serve(sk::data::Indices indices, const sk::data::Destination<float>& to) const {
+    sk::data::DatasetView(set).serve(indices, to);
+    for (std::size_t i = 0; to.labels && i < indices.size(); ++i)
+      if (indices[i] % 8 == 5) to.labels[i] = 7;
+  }
+};
+
 /// One rank's fit.
 template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execution execution = sk::Execution::layer_wise) {
   std::vector<float> x(static_cast<std::size_t>(c.samples) * 12);
   std::vector<std::int32_t> y(static_cast<std::size_t>(c.samples));
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(3, 0, i);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<std::int32_t>(i % 4);
-  for (std::size_t i = 5; i < y.size(); i += 8) {  // some of every rank, and none that ranks compare
-    if (c.value != 0) std::fill(&x[12 * i], &x[12 * i] + 12, c.value);
-    if (c.wrong_label) y[i] = 7;
-  }
-  const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4, 1, sk::data::NonFinite::keep);
+  for (std::size_t i = 5; c.value != 0 && i < y.size(); i += 8)  // some of every rank, and none that ranks compare
+    std::fill(&x[12 * i], &x[12 * i] + 12, c.value);
+  const auto right = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4, 1, sk::data::NonFinite::keep);
+  const WrongLabels wrong{right};
+  const sk::data::DatasetView data = c.wrong_label ? sk::data::DatasetView(wrong) : sk::data::DatasetView(right);
   Model model{sk::Seed{c.model_seed}};
   sk::Trainer trainer{model, ThrowingLoss{}, sk::optim::Sgd{.lr = c.lr}, policy};
   sk::FitOptions o{

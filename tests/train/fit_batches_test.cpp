@@ -91,9 +91,7 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
   CHECK(epoch.learning_rate == 0.25);
   CHECK(epoch.samples_per_second >= 20 / (sk::seconds_now() - before));
 
-  sk::data::Batch<float> batch;
-  batch.count = 5, batch.global_count = 10;
-  const sk::train::StepRecord step = figures.step({4, 8, 12}, batch, 2, 4, 1);
+  const sk::train::StepRecord step = figures.step({4, 8, 12}, {.all = 20, .own = 10}, 4, 1);
   CHECK((step.epoch == 4 && step.loss == 0.5 && step.learning_rate == 0.5));
   CHECK(step.accuracy == 12.0 / 20);  // of both batches of the step, over all ranks
   CHECK(figures.last() >= before);
