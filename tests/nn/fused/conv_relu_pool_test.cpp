@@ -106,6 +106,7 @@ TEST_CASE("Conv2d, Relu, MaxPool2d: odd widths, strides, paddings, overlapping w
   composite_follows<nn::Conv2d<3, Kernel<3>>, true, MaxPool2d<3>, Shape<19, 29, 1>>();
   composite_follows<nn::Conv2d<9, Kernel<2>, Stride<2>>, true, MaxPool2d<2>, Shape<16, 70, 2>>();
   composite_follows<nn::Conv2d<4, Kernel<3>>, true, MaxPool2d<3, Stride<1>>, Shape<9, 11, 2>>();
+  composite_follows<nn::Conv2d<16, Kernel<3>>, true, MaxPool2d<2, Stride<3>>, Shape<12, 11, 3>>();  // by hand: with gaps
 }
 TEST_CASE("Conv2d, MaxPool2d without ReLU; Conv2d, Relu without pooling") {
   composite_follows<nn::Conv2d<20, Kernel<3>>, false, MaxPool2d<2>, Shape<11, 9, 7>>();

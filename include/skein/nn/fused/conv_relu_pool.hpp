@@ -66,21 +66,25 @@ template <class Convolution, bool Rectifies, class Pool> struct ConvReluPool {
       ops::ConvReluPool<typename Frame::Device, typename Frame::Scalar, geometry(In::extents)>;
 };
 
+namespace detail {
+/// Where windows leave values out, or are of one value, the pooling stays a layer of its own: the direct kernels pool what they
+/// have just made.
+template <class Pool> inline constexpr bool pools_all = Pool::stride <= Pool::kernel_size&& Pool::kernel_size > 1;
+}  // namespace detail
+
 template <int F, class... Os> struct Fusion<Cpu, Conv2d<F, Os...>, Relu> {
   using type = ConvReluPool<Conv2d<F, Os...>, true, NoPool>;
 };
-// Where windows leave values out, or are of one value, the pooling stays a layer of its own: the direct kernels pool what they
-// have just made.
 template <int F, class... Os, int K, class... Ps>
-requires(MaxPool2d<K, Ps...>::stride <= K && K > 1) struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>> {
+requires(detail::pools_all<MaxPool2d<K, Ps...>>) struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>> {
   using type = ConvReluPool<Conv2d<F, Os...>, false, MaxPool2d<K, Ps...>>;
 };
 template <int F, class... Os, int K, class... Ps>
-requires(MaxPool2d<K, Ps...>::stride <= K && K > 1) struct Fusion<Cpu, Conv2d<F, Os...>, Relu, MaxPool2d<K, Ps...>> {
+requires(detail::pools_all<MaxPool2d<K, Ps...>>) struct Fusion<Cpu, Conv2d<F, Os...>, Relu, MaxPool2d<K, Ps...>> {
   using type = ConvReluPool<Conv2d<F, Os...>, true, MaxPool2d<K, Ps...>>;
 };
 template <int F, class... Os, int K, class... Ps>
-requires(MaxPool2d<K, Ps...>::stride <= K && K > 1) struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>, Relu> {
+requires(detail::pools_all<MaxPool2d<K, Ps...>>) struct Fusion<Cpu, Conv2d<F, Os...>, MaxPool2d<K, Ps...>, Relu> {
   using type = ConvReluPool<Conv2d<F, Os...>, true, MaxPool2d<K, Ps...>>;
 };
 

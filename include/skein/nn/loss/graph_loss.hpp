@@ -151,11 +151,7 @@ template <class Model, class... On> class GraphLoss {
   }();
 
   void describe(NamedValues& to) const {
-    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
-      const auto& on = std::get<I>(on_);
-      to.of("graph_loss").add(text("the factor of loss {}", I + 1), on.factor);
-      if constexpr (SaysItsValues<std::remove_cvref_t<decltype(on.loss)>>) on.loss.describe(to);
-    });
+    each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) { describe_part("graph_loss", I, std::get<I>(on_), to); });
     to.of("the loss");
   }
   explicit GraphLoss(On... on) : on_(std::move(on)...) {

@@ -151,6 +151,11 @@ template <class L> concept HasLossTable = requires(const L& loss) {
 
 /// A loss says its numbers by name: void describe(NamedValues&) const.
 template <class L> concept SaysItsValues = requires(const L& loss, NamedValues& to) { loss.describe(to); };
+/// The same of one of the losses that `owner` adds up: its factor, and what it says of itself.
+template <class On> void describe_part(std::string_view owner, std::size_t number, const On& on, NamedValues& to) {
+  to.of(owner).add(text("the factor of loss {}", number + 1), on.factor);
+  if constexpr (SaysItsValues<std::remove_cvref_t<decltype(on.loss)>>) on.loss.describe(to);
+}
 /// What ranks compare of a loss: what it says of itself, its table and the label that it leaves out.
 template <class L> void describe(const L& loss, NamedValues& to) {
   to.of("the loss");

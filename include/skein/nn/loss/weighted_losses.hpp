@@ -108,10 +108,7 @@ template <class Model, class... L> class WeightedLosses {
     (nn::check_targets<L>(targets, pitch, width, count, names), ...);
   }
   void describe(NamedValues& to) const {
-    each([&](std::size_t i, const auto& on) {
-      to.of("weighted_losses").add(text("the factor of loss {}", i + 1), on.factor);
-      if constexpr (SaysItsValues<std::remove_cvref_t<decltype(on.loss)>>) on.loss.describe(to);
-    });
+    each([&](std::size_t i, const auto& on) { describe_part("weighted_losses", i, on, to); });
     to.of("the loss");
   }
 

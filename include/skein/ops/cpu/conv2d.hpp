@@ -22,15 +22,21 @@ template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g
   return takes_direct(g) && false;
 #endif
 }
+/// What runs: where no direct kernel pools so, the convolution alone, and the pooling behind it.
+constexpr ConvReluPoolGeometry executed(const ConvReluPoolGeometry& g) {
+  return takes_direct(g) ? g : ConvReluPoolGeometry{g.conv};
+}
 /// Scalars of packed weights and of workspace, for any scalar type.
-constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& g) {
+constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& pooled) {
+  const ConvReluPoolGeometry g = executed(pooled);
   const long direct = takes_direct(g) ? DirectPlan{g}.packed_weights() : 0,
              onednn = runs_direct<float>(g) ? 0 : onednn_packed_weights(g.conv),
              pointwise = runs_direct<float>(g) ? 0 : onednn_packed(g.conv) + pointwise_packed_weights(g.conv);
   return std::max({direct, onednn, pointwise});
 }
 /// Scalars of a worker's workspace for the geometry, enough for any scalar type.
-constexpr long conv2d_workspace(const ConvReluPoolGeometry& g) {
+constexpr long conv2d_workspace(const ConvReluPoolGeometry& pooled) {
+  const ConvReluPoolGeometry g = executed(pooled);
   const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0,
              onednn = runs_direct<float>(g) ? 0 : onednn_workspace(g.conv);
   return direct > onednn ? direct : onednn;
