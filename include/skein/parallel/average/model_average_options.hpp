@@ -38,7 +38,8 @@ struct ModelAverageOptions {
   int fragments = 1;         ///< number of parts of the parameters; each part is averaged in another step of the period
   int delay = 0;             ///< steps from the start of an average to its arrival; training continues meanwhile
   double keep = 0;           ///< when a delayed average arrives: new weight = keep * own + (1 - keep) * average
-  bool at_end = true;        ///< average at the end of a fit, so that all ranks have the same model
+  bool at_end = true;        ///< average at the end of a fit, so that all ranks have one model; SyncEvery or SyncFirst beside it
+                             ///< do so in any case
 };
 
 namespace detail {
