@@ -107,6 +107,41 @@ TEST_CASE("A JPEG file is read, and one that is cut off is refused") {
   CHECK_THAT(fault([&] { (void)read_image(path, 1); }), Contains("gray.JPG") && Contains("is a damaged JPEG file"));
 }
 
+TEST_CASE("Colours become gray as JPEG has it, and 16 bits 8, without a curve") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "image.png", eight = folder / "eight.png";
+  write_png(path, {{1, 4}, 3, {255, 0, 0, 0, 255, 0, 0, 0, 255, 90, 90, 90}});
+  CHECK(read_image(path, 1).values == std::vector<std::uint8_t>{76, 150, 29, 90});
+  write_png(eight, {{1, 2}, 1, {64, 128}});
+  std::string sixteen = bytes_of(eight);  // of one row: the bits, and a filter's byte with twice two bytes, stored as they are
+  const std::string row("\0\x40\x40\x80\x80", 5);
+  std::string data = std::string("\x78\x01\x01\x05\0\xfa\xff", 7) + row;
+  std::uint32_t a = 1, b = 0;
+  for (const char c : row) a += static_cast<unsigned char>(c), b += a;
+  const auto number = [](std::uint32_t n) {
+    std::string text;
+    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(n >> shift);
+    return text;
+  };
+  data += number(b << 16 | a);
+  const auto chunk = [&](const std::string& typed, std::size_t length) {
+    return number(static_cast<std::uint32_t>(length)) + typed + number(png_check(typed));
+  };
+  std::string header = sixteen.substr(12, 17);
+  header[12] = 16;
+  write(path, sixteen.substr(0, 8) + chunk(header, 13) + chunk("IDAT" + data, data.size()) + chunk("IEND", 0));
+  CHECK(read_image(path, 1).values == std::vector<std::uint8_t>{64, 128});
+  std::string print(fixtures::gray_jpeg, fixtures::gray_jpeg + sizeof fixtures::gray_jpeg);
+  const std::size_t frame = print.find("\xff\xc0");  // its components: from one to four
+  print[frame + 3] = static_cast<char>(print[frame + 3] + 9), print[frame + 9] = 4;
+  print.insert(frame + 13, std::string("\2\x11\0\3\x11\0\4\x11\0", 9));
+  const std::size_t scan = print.find("\xff\xda");
+  print[scan + 3] = static_cast<char>(print[scan + 3] + 6), print[scan + 4] = 4;
+  print.insert(scan + 7, std::string("\2\0\3\0\4\0", 6));
+  write(path, print);
+  CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("four colors of print"));
+}
+
 TEST_CASE("Every cut of a PNG file is refused, and so is a size that is not meant") {
   const support::TemporaryFolder folder;
   const std::string path = folder / "image.png";
@@ -141,8 +176,29 @@ TEST_CASE("Every cut of a PNG file is refused, and so is a size that is not mean
   CHECK_THAT(fault([&] { write_png(folder / "no/image.png", {{10, 10}, 3, values}); }), Contains("cannot be written"));
 }
 
+TEST_CASE("Of more than ten classes without names each keeps its number") {
+  const support::TemporaryFolder folder;
+  std::vector<std::int32_t> labels(12);
+  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i);
+  write_image_folder(from_tensors(std::vector<std::uint8_t>(48), sk::Extents{3, {2, 2, 1}}, labels), folder / "set");
+  const ImageFolder read(folder / "set", {.channels = 1});
+  CHECK(read.class_names()[2] == "02");
+  for (std::int64_t i = 0; i < 12; ++i) {
+    std::int32_t label = -1;
+    (void)sample(read, i, label);
+    CHECK(label == i);
+    CHECK_THAT(read.path(i), Contains("0000" + std::string(i < 10 ? "0" : "") + std::to_string(i) + ".png"));
+  }
+}
+
 TEST_CASE("Folders that have no images say so") {
   const support::TemporaryFolder folder;
+  write_image_folder(images(3), folder / "links");
+  std::filesystem::create_symlink("a.png", folder / "links/1/a.png");  // to itself
+  CHECK(ImageFolder(folder / "links").size() == 3);
+  write(folder / "plain", "x");
+  CHECK_THAT(fault([&] { write_image_folder(images(3), folder / "plain/x"); }),
+             Contains("plain/x/0: the folder cannot be made") && Contains("Not a directory"));
   CHECK_THAT(fault([&] { ImageFolder(folder / "none"); }), Contains("none: is no folder"));
   std::filesystem::create_directories(folder / "set");
   CHECK_THAT(fault([&] { ImageFolder(folder / "set"); }), Contains("root/class/image.png"));

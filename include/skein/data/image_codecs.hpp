@@ -37,6 +37,16 @@ inline ImageBytes image_of(const ImageSource& from, long height, long width, int
   return image;
 }
 
+/// Of three channels one: what JPEG calls luminance, and keeps.
+inline void make_gray(ImageBytes& image) {
+  std::vector<std::uint8_t>& v = image.values;
+  const std::size_t pixels = v.size() / 3;
+  for (std::size_t i = 0; i < pixels; ++i)
+    v[i] = static_cast<std::uint8_t>((299 * v[3 * i] + 587 * v[3 * i + 1] + 114 * v[3 * i + 2] + 500) / 1000);
+  v.resize(pixels);
+  image.channels = 1;
+}
+
 inline ImageBytes read_png(const ImageSource& from, int channels) {
   struct Reader : png_image {
     Reader() : png_image{} { version = PNG_IMAGE_VERSION; }
@@ -44,16 +54,19 @@ inline ImageBytes read_png(const ImageSource& from, int channels) {
   } reader;
   if (!png_image_begin_read_from_memory(&reader, from.bytes.data(), from.bytes.size()))
     throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
-  reader.format = channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  const bool coloured = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
+  reader.format = channels == 1 && !coloured ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // as those of 8 bits are, where the file does not say it
   const auto height = static_cast<long>(reader.height), width = static_cast<long>(reader.width);
   if (height > 0 && width / 8 / 1032 > static_cast<long>(from.bytes.size()) / height)  // a bit a pixel, deflate's 1032 for 1
     throw FileError(from.path, 0,
                     "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
                         " pixels, which a PNG file of " + std::to_string(from.bytes.size()) + " bytes cannot hold");
-  ImageBytes image = image_of(from, height, width, channels);
+  ImageBytes image = image_of(from, height, width, coloured ? 3 : channels);
   const png_color black{0, 0, 0};
   if (!png_image_finish_read(&reader, &black, image.values.data(), 0, nullptr))
     throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
+  if (channels < image.channels) make_gray(image);
   return image;
 }
 
@@ -73,6 +86,8 @@ inline ImageBytes read_jpeg(const ImageSource& from, int channels) {
   int width = 0, height = 0, sampling = 0, colours = 0;
   const auto size = static_cast<unsigned long>(from.bytes.size());
   check(tjDecompressHeader3(reader.get(), from.bytes.data(), size, &width, &height, &sampling, &colours));
+  if (colours == TJCS_CMYK || colours == TJCS_YCCK)
+    throw FileError(from.path, -1, "is a JPEG file in the four colors of print (CMYK), which are not read: save it in RGB");
   ImageBytes image = image_of(from, height, width, channels);
   check(tjDecompress2(reader.get(), from.bytes.data(), size, image.values.data(), width, 0, height,
                       channels == 1 ? TJPF_GRAY : TJPF_RGB, most_scans));

@@ -46,9 +46,9 @@ template <bool Linked> consteval void assert_images_linked() {
 }
 }  // namespace detail
 
-/// Reads a PNG or JPEG file with 3 channels (red, green, blue) or 1 (gray): colours become gray, and gray ones become coloured,
-/// as needed; transparent pixels are laid over black; 16 bits become 8. Throws FileError where it is neither, damaged, or has
-/// more pixels than the limit.
+/// Reads a PNG or JPEG file with 3 channels (red, green, blue) or 1 (gray): colours become gray (.299 red + .587 green +
+/// .114 blue), and gray ones become coloured, as needed; transparent pixels are laid over black; 16 bits become 8. Throws
+/// FileError where it is neither, damaged, a JPEG of four colours, or has more pixels than the limit.
 template <bool Linked = SKEIN_WITH_IMAGES != 0>
 ImageBytes read_image(const std::string& path, int channels = 3, long pixel_limit = image_pixel_limit) {
   detail::assert_images_linked<Linked>();

@@ -37,8 +37,9 @@ class ImageFolder {
     namespace fs = std::filesystem;
     std::error_code none;
     if (!fs::is_directory(root, none)) throw FileError(root, -1, "is no folder");
-    for (const auto& entry : fs::directory_iterator(root, none))
+    for_each_entry<fs::directory_iterator>(root, [&](const fs::directory_entry& entry) {
       if (entry.is_directory(none)) classes_.push_back(entry.path().filename().string());
+    });
     if (classes_.empty()) throw FileError(root, -1, "has no folders: images lie in one for each class, root/class/image.png");
     std::sort(classes_.begin(), classes_.end());
     for (std::size_t k = 0; k < classes_.size(); ++k) list(fs::path(root) / classes_[k], static_cast<std::int32_t>(k));
@@ -78,11 +79,18 @@ class ImageFolder {
 
  private:
   static std::string text(ImageSize s) { return std::to_string(s.height) + " x " + std::to_string(s.width); }
+  template <class Iterator, class Act> static void for_each_entry(const std::filesystem::path& folder, const Act& act) {
+    std::error_code error;
+    for (Iterator entry(folder, error); !error && entry != Iterator(); entry.increment(error)) act(*entry);
+    if (error) throw FileError(folder.string(), -1, "the folder, or one below it, cannot be listed", error.value());
+  }
   void list(const std::filesystem::path& folder, std::int32_t label) {
     const auto before = static_cast<std::ptrdiff_t>(files_.size());
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
-      if (entry.is_regular_file() && detail::names_image(entry.path().string()))
+    for_each_entry<std::filesystem::recursive_directory_iterator>(folder, [&](const std::filesystem::directory_entry& entry) {
+      std::error_code none;  // of a link that leads nowhere
+      if (entry.is_regular_file(none) && detail::names_image(entry.path().string()))
         files_.emplace_back(entry.path().string(), label);
+    });
     if (before == static_cast<std::ptrdiff_t>(files_.size()))
       throw FileError(folder.string(), -1, "has no image named .png, .jpg or .jpeg: a class without samples");
     std::sort(files_.begin() + before, files_.end());

@@ -14,8 +14,10 @@
 namespace skein::inline SKEIN_ABI::data {
 
 /// Writes each sample of a set of images as a PNG file, root/class/000012.png, in folders that it makes: those of `class_names`,
-/// or 0, 1, ... Throws ArgumentError for a set without one label a sample, or whose samples are not (height, width, 1 or 3);
-/// FileError where a file cannot be written.
+/// and 0, 1, ... of classes without a name; of more than ten classes 00, 01, ..., so that ImageFolder, which numbers classes in
+/// the order of their names, gives back the same labels. Names that are given in another order change them. Throws ArgumentError
+/// for a set without one label a sample, or whose samples are not (height, width, 1 or 3); FileError where a folder or a file
+/// cannot be written.
 template <bool Linked = SKEIN_WITH_IMAGES != 0>
 void write_image_folder(const DatasetView& set, const std::string& root, std::vector<std::string> class_names = {}) {
   detail::assert_images_linked<Linked>();
@@ -23,8 +25,17 @@ void write_image_folder(const DatasetView& set, const std::string& root, std::ve
   if (extents.rank != 3 || (extents.e[2] != 1 && extents.e[2] != 3) || set.target().kind != TargetKind::label ||
       set.target().each != 1)
     throw ArgumentError("write_image_folder: samples are images (height, width, 1 or 3), each with one class number");
-  for (int k = static_cast<int>(class_names.size()); k < set.target().count; ++k) class_names.push_back(std::to_string(k));
-  for (const std::string& name : class_names) std::filesystem::create_directories(std::filesystem::path(root) / name);
+  const std::size_t digits = std::to_string(std::max<long>(set.target().count, 1) - 1).size();
+  for (int k = static_cast<int>(class_names.size()); k < set.target().count; ++k) {
+    const std::string number = std::to_string(k);
+    class_names.push_back(std::string(digits - number.size(), '0') + number);
+  }
+  for (const std::string& name : class_names) {
+    const std::filesystem::path folder = std::filesystem::path(root) / name;
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error) throw FileError(folder.string(), -1, "the folder cannot be made", error.value());
+  }
   ImageBytes image{{extents.e[0], extents.e[1]}, extents.e[2], {}};
   image.values.resize(static_cast<std::size_t>(extents.count()));
   std::vector<float> x(image.values.size());
