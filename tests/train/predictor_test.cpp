@@ -50,6 +50,11 @@ TEST_CASE("A predictor predicts what the trainer does, of its file, without grad
   CHECK(values(predictor.predict(data)) == values(expected));
   const sk::Tensor<float, 4> x(std::span<const float>(images.x), sk::dims(61, 6, 6, 1));
   CHECK(values(predictor.predict(x)) == values(expected));
+  sk::Tensor<float, 4> turned(sk::dims(6, 1, 61, 6));  // of which x is a view whose values of a row have gaps
+  turned.view().permute(2, 0, 3, 1).assign(x);
+  const auto view = std::as_const(turned).view().permute(2, 0, 3, 1);
+  CHECK(values(predictor.predict(view)) == values(expected));
+  CHECK(values(trainer.predict(view)) == values(expected));
   CHECK(std::as_const(model).gradients().size == 0);
   CHECK(predictor.memory_plan().gradients == 0);
 
@@ -106,6 +111,9 @@ TEST_CASE("A predictor normalises raw images as the file says, and refuses norma
   check(predictor.predict(x));
   check(predictor.predict(x * 1.0f));  // an expression is evaluated
   check(predictor.predict(x.view()));
+  sk::Tensor<float, 4> turned(sk::dims(6, 1, 20, 6));
+  turned.view().permute(2, 0, 3, 1).assign(x);
+  check(predictor.predict(std::as_const(turned).view().permute(2, 0, 3, 1)));
   CHECK(values(trainer.predict(x * 2.0f)) == values(trainer.predict(sk::eval(x * 2.0f))));
   CHECK(predictor.kept<sk::data::Normalization>().divisor == 255);
 
@@ -208,6 +216,9 @@ TEST_CASE("Several threads predict with one predictor, or with one each, what on
     for (long i = 0; i < x.size(); ++i) x.data()[i] = static_cast<float>((i * 7 + thread * 13) % 11) / 11;
     return x;
   };
+  const sk::Tensor<float, 2> x = rows(1);  // every second row of it, from behind
+  const auto some = x(sk::range(1, 100, 2)).reverse(0);
+  CHECK(values(shared.predict(some)) == values(shared.predict(sk::eval(some))));
   std::vector<std::vector<float>> alone;
   for (int k = 0; k < 4; ++k) alone.push_back(values(shared.predict(rows(k))));
   for (const bool own : {false, true}) {

@@ -31,19 +31,31 @@ template <class Element, class Device, TensorExpression E> decltype(auto) as_ten
   else return Rows(x);
 }
 
+/// Whether batches can be read where x lies: each row's values one behind the other, and its rows too, with gaps or without.
+template <class View> bool has_dense_rows(const View& x) {
+  long step = 1;
+  for (int i = View::rank - 1; i > 0; step *= x.extents.e[i--])
+    if (x.extents.e[i] != 1 && x.strides.e[i] != step) return false;
+  return x.strides.e[0] >= step;
+}
+
 /// The outputs for each row of x: (samples, outputs). Throws ShapeError where a row is no sample of the model's.
-template <class Model, int Rank, class Forward>
-auto predict_rows(const Model& model, TensorView<const typename Model::Element, Rank, typename Model::device> x, long capacity,
-                  const Forward& forward) {
+template <class Model, int Rank, class Forward> Tensor<typename Model::Scalar, 2, typename Model::device> predict_rows(
+    const Model& model, TensorView<const typename Model::Element, Rank, typename Model::device> x, long capacity,
+    const Forward& forward) {
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
+  if (!has_dense_rows(x)) {
+    const Tensor<typename Model::Element, Rank, Device> rows(x);
+    return predict_rows<Model, Rank>(model, rows.view(), capacity, forward);
+  }
   Extents sample{1, {1}};
   for (int i = 1; i < Rank; ++i) sample.e[i - 1] = static_cast<int>(x.extent(i)), sample.rank = i;
   nn::check_extents(sample, Model::input::extents, "predict: the rows of x", "a tensor of samples x ");
   const long n = x.extent(0), width = Model::output_extents.count();
   Tensor<Scalar, 2, Device> all(dims(n, width), model.where());
   data::Batch<Scalar, Device> batch;
-  batch.pitch = Rank == 1 ? 1 : x.strides[0];
+  batch.pitch = x.strides[0];
   for (long at = 0; at < n; at += capacity) {
     if constexpr (is_tokens<typename Model::input>) batch.tokens = x.data + at * batch.pitch;
     else batch.x = x.data + at * batch.pitch;

@@ -112,11 +112,15 @@ template <class Model> class Predictor {
     return {normalization_, set.divisor != 1};
   }
   template <int Rank> Tensor<Element, Rank, Device> normalized(TensorView<const Element, Rank, Device> x) const {
+    if (!train::has_dense_rows(x)) {
+      const Tensor<Element, Rank, Device> dense(x);
+      return normalized<Rank>(dense.view());
+    }
     Extents sample{1, {1}};
     for (int i = 1; i < Rank; ++i) sample.e[i - 1] = static_cast<int>(x.extent(i)), sample.rank = i;
     const auto apply = applied_to({}, sample);
     Tensor<Element, Rank> rows(x.extents);
-    const long each = sample.count(), pitch = Rank == 1 ? 1 : x.strides[0];
+    const long each = sample.count(), pitch = x.strides[0];
     for (long i = 0; i < x.extent(0); ++i) {
       Element* row = rows.data() + i * each;
       Copy<Cpu, Device>::run(row, x.data + i * pitch, static_cast<std::size_t>(each) * sizeof(Element), Cpu{}, x.device());
