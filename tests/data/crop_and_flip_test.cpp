@@ -70,6 +70,17 @@ TEST_CASE("NormalizeChannels: each channel with its mean and deviation", "[data]
   Image image{1, 2, 3, 4};
   sk::data::NormalizeChannels<2>{{1, 2}, {2, 4}}(std::span<float>(image));
   CHECK(image == Image{0, 0, 1, 0.5f});
+  Image odd{1, 2, 3};
+  CHECK_THROWS_WITH((sk::data::NormalizeChannels<2>{{1, 2}, {2, 4}}(std::span<float>(odd))),
+                    Catch::Contains("a normalization of 2 channels was given a sample of 3 values"));
+}
+
+TEST_CASE("CropAndFlip of other extents than the sample's is refused", "[data][crop]") {
+  for (const std::size_t values : {28u * 28u, 64u * 64u * 3u}) {
+    Image image(values);
+    CHECK_THROWS_WITH(sk::data::CropAndFlip{}(std::span<float>(image), 0, 0),
+                      Catch::Contains("32 x 32 x 3") && Catch::Contains("was given a sample of " + std::to_string(values)));
+  }
 }
 
 namespace {

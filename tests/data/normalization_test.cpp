@@ -46,6 +46,18 @@ TEST_CASE("A data set says how it is normalised", "[data]") {
                     Catch::Contains("a normalization of 2 means is followed by one of 3"));
 }
 
+TEST_CASE("A normalization of other counts than the samples have is refused", "[data]") {
+  const auto gray = data::from_tensors(std::vector<float>(8), sk::Extents{3, {2, 4, 1}});
+  CHECK_THROWS_WITH(data::map(gray, data::Normalization{{0.1, 0.2}, {1, 1}}),
+                    Catch::Contains("a normalization of 2 means and 2 deviations, and samples of 8 values in 1 channels"));
+  CHECK_THROWS_WITH(data::map(gray, data::Normalization{{0.1}, {}}), Catch::Contains("of 1 means and 0 deviations"));
+  CHECK_THROWS_WITH(data::map(gray, data::cifar10_channels), Catch::Contains("of 3 means and 3 deviations"));
+  CHECK_NOTHROW(data::map(gray, data::Normalization{std::vector<double>(8, 0.1), std::vector<double>(8, 1)}));
+  std::vector<float> sample(3);
+  CHECK_THROWS_AS((data::Normalization{{0.1, 0.2, 0.3}, {1}}(std::span(sample))), sk::ShapeError);
+  CHECK_THROWS_AS((data::Normalization{{0.1, 0.2}, {1, 1}}(std::span(sample))), sk::ShapeError);
+}
+
 TEST_CASE("A normalization that leaves out a function of data::map is not kept", "[data]") {
   const auto normal = images.normalize(3, 2);
   const auto halve = [](std::span<float> sample) {

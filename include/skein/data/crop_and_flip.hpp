@@ -6,7 +6,9 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <string>
 
+#include "../core/error.hpp"
 #include "../core/random.hpp"
 #include "../core/shape.hpp"
 #include "normalization.hpp"
@@ -18,12 +20,15 @@ template <int Channels> struct NormalizeChannels {
   std::array<double, Channels> mean{}, deviation{};
   Normalization normalization() const { return {{mean.begin(), mean.end()}, {deviation.begin(), deviation.end()}}; }
   template <class Scalar> void operator()(std::span<Scalar> sample) const {
+    if (sample.size() % Channels != 0)
+      throw ShapeError("a normalization of " + std::to_string(Channels) + " channels was given a sample of " +
+                       std::to_string(sample.size()) + " values");
     std::array<Scalar, Channels> scale{}, shift{};
     for (std::size_t c = 0; c < Channels; ++c) {
       scale[c] = static_cast<Scalar>(1 / deviation[c]);
       shift[c] = static_cast<Scalar>(-mean[c] / deviation[c]);
     }
-    for (std::size_t i = 0; i + Channels <= sample.size(); i += Channels)
+    for (std::size_t i = 0; i < sample.size(); i += Channels)
       for (std::size_t c = 0; c < Channels; ++c) sample[i + c] = sample[i + c] * scale[c] + shift[c];
   }
 };
@@ -39,6 +44,7 @@ struct CropAndFlip {
   Seed seed{};
 
   template <class Scalar> void operator()(std::span<Scalar> sample, std::int64_t index, std::int64_t epoch) const {
+    if (static_cast<long>(sample.size()) != 1L * extents[0] * extents[1] * extents[2]) refuse(sample.size());
     const std::uint64_t key = random_key(random_key(seed.value, 0x63726f70), static_cast<std::uint64_t>(epoch));  // "crop"
     const auto draw = [&](std::uint64_t which, int n) {
       const float u = random_uniform(key, static_cast<std::uint64_t>(index), which);
@@ -49,6 +55,11 @@ struct CropAndFlip {
   }
 
  private:
+  [[noreturn]] void refuse(std::size_t values) const {
+    throw ShapeError("CropAndFlip of images of " + std::to_string(extents[0]) + " x " + std::to_string(extents[1]) + " x " +
+                     std::to_string(extents[2]) + " (height x width x channels) was given a sample of " + std::to_string(values) +
+                     " values: give it the .extents of the set's samples");
+  }
   /// Row r gets row r + down, column c column c + right, zeros where there is none. In place: rows in the order that reads first.
   template <class Scalar> void shift(std::span<Scalar> sample, int down, int right) const {
     const auto [height, width, channels] = extents;

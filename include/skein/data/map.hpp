@@ -32,6 +32,7 @@ template <class Data, class Function> class Mapped {
     static_assert(detail::maps_sample<Function, float>,
                   "data::map takes a function of (std::span<float> sample) or (std::span<float> sample, std::int64_t index, "
                   "std::int64_t epoch) that is callable on a const object");
+    if constexpr (HasNormalization<Function>) detail::check_counts(function_.normalization(), data_.sample_extents());
   }
 
   std::int64_t size() const { return static_cast<std::int64_t>(data_.size()); }

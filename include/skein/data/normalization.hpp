@@ -39,7 +39,8 @@ struct Normalization {
   /// Of one sample, in place; what data::map takes.
   template <class Scalar> void operator()(std::span<Scalar> sample) const {
     const std::size_t n = mean.size();
-    for (std::size_t i = 0; n > 0 && i + n <= sample.size(); i += n)
+    if (deviation.size() != n || (n > 0 && sample.size() % n != 0)) refuse(sample.size());
+    for (std::size_t i = 0; n > 0 && i < sample.size(); i += n)
       for (std::size_t c = 0; c < n; ++c)
         sample[i + c] = static_cast<Scalar>((static_cast<double>(sample[i + c]) - mean[c]) / deviation[c]);
   }
@@ -53,6 +54,7 @@ struct Normalization {
 
  private:
   bool sound() const;
+  [[noreturn]] void refuse(std::size_t values) const;
   /// Throws ArgumentError where it is not all that is done to a sample: a file of it would be wrong.
   void check_whole() const;
 };
@@ -74,6 +76,9 @@ bool alike(const Normalization& one, const Normalization& other);
 void check_alike(const Normalization& training, const Normalization& validation);
 
 namespace detail {
+/// Throws ShapeError where it has not as many deviations as means, or other than one, as many as channels or as many as values.
+void check_counts(const Normalization& n, const Extents& sample);
+
 template <class T> Normalization normalization_of(const T& d) {
   if constexpr (HasNormalization<T>) return d.normalization();
   else return {};

@@ -35,6 +35,20 @@ SKEIN_INLINE void Normalization::check_whole() const {
         "function to what is predicted too");
 }
 
+SKEIN_INLINE void Normalization::refuse(std::size_t values) const {
+  throw ShapeError("a normalization of " + std::to_string(mean.size()) + " means and " + std::to_string(deviation.size()) +
+                   " deviations was given a sample of " + std::to_string(values) + " values");
+}
+
+SKEIN_INLINE void detail::check_counts(const Normalization& n, const Extents& sample) {
+  const std::size_t means = n.mean.size(), channels = static_cast<std::size_t>(sample.last());
+  if (n.deviation.size() == means && (means <= 1 || means == channels || means == static_cast<std::size_t>(sample.count())))
+    return;
+  throw ShapeError("map: a normalization of " + std::to_string(means) + " means and " + std::to_string(n.deviation.size()) +
+                   " deviations, and samples of " + std::to_string(sample.count()) + " values in " + std::to_string(channels) +
+                   " channels: give one of both, or one for each channel, or one for each value");
+}
+
 SKEIN_INLINE Normalization Normalization::then(const Normalization& next) const {
   if (next.mean.empty()) return {mean, deviation, divisor, whole && next.whole};
   if (mean.empty()) return {next.mean, next.deviation, divisor, whole && next.whole};
