@@ -124,6 +124,20 @@ TEST_CASE("in memory: bytes become numbers, normalised, as they are gathered") {
   CHECK(again.deviation == Approx(1));
 }
 
+TEST_CASE("large values that differ little are normalised, and their moments found, without loss") {
+  const std::vector<float> x{4e6f, 4e6f + 1, 4e6f, 4e6f + 1, 4e6f, 4e6f + 1};
+  const InMemory<float> floats({1, {1}}, x), rows({1, {3}}, x);
+  for (const auto& m : {moments(floats), moments(rows)}) {
+    CHECK(m.mean == Approx(4e6 + 0.5).epsilon(1e-12));
+    CHECK(m.deviation == Approx(0.5).epsilon(1e-9));
+  }
+  CHECK(moments(InMemory<float>({1, {1}}, std::vector<float>(1000, 101325.4f))).deviation == 0);
+  CHECK(gathered(floats.normalize(4e6 + 0.5, 0.3), {1})[0] == Approx(0.5 / 0.3));
+  CHECK(gathered(rows.normalize(4e6 + 0.5, 0.3), {1})[1] == Approx(-0.5 / 0.3));
+  const InMemory<double> seconds({1, {1}}, {1.6e9, 1.6e9 + 20});
+  CHECK(gathered(seconds.normalize(1.6e9 + 10, 10), {0, 1}) == std::vector<float>{-1, 1});
+}
+
 TEST_CASE("take, slice, subset and split share the samples") {
   std::vector<float> x;
   std::vector<std::int32_t> labels;

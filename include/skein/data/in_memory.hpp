@@ -139,15 +139,20 @@ template <class Stored = float> class InMemory {
   template <class Scalar>
   requires std::is_floating_point_v<Scalar>
   void gather(Indices indices, Scalar* x, long pitch) const {
-    constexpr double unit = std::is_same_v<Stored, std::uint8_t> ? 255.0 : 1.0;
-    const Scalar scale = static_cast<Scalar>(1 / (unit * deviation_)), shift = static_cast<Scalar>(-mean_ / deviation_);
-    const bool plain = unit == 1 && mean_ == 0 && deviation_ == 1;
+    constexpr bool bytes = std::is_same_v<Stored, std::uint8_t>;
+    const Scalar byte_scale = static_cast<Scalar>(1 / (255 * deviation_)), byte_shift = static_cast<Scalar>(-mean_ / deviation_);
+    const double mean = mean_, scale = 1 / deviation_;
+    const auto normalized = [=](Stored value) {  // in double: a float loses what is left of large values without their mean
+      if constexpr (bytes) return static_cast<Scalar>(value) * byte_scale + byte_shift;
+      else return static_cast<Scalar>((static_cast<double>(value) - mean) * scale);
+    };
+    const bool plain = !bytes && mean_ == 0 && deviation_ == 1;
     const std::size_t n = indices.size();
     if (count_ == 1) {  // functions of one variable: no loop within the loop
       const Stored* from = samples_.data() + begin_;
       for (std::size_t i = 0; i < n; ++i) {
-        const Scalar value = static_cast<Scalar>(from[indices[i]]);
-        x[static_cast<long>(i) * pitch] = plain ? value : value * scale + shift;
+        const Stored value = from[indices[i]];
+        x[static_cast<long>(i) * pitch] = plain ? static_cast<Scalar>(value) : normalized(value);
       }
       return;
     }
@@ -158,7 +163,7 @@ template <class Stored = float> class InMemory {
       if (plain)
         for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]);
       else
-        for (long j = 0; j < count_; ++j) to[j] = static_cast<Scalar>(from[j]) * scale + shift;
+        for (long j = 0; j < count_; ++j) to[j] = normalized(from[j]);
     }
   }
   /// As tokens.
