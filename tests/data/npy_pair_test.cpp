@@ -91,6 +91,10 @@ TEST_CASE("Numbers with target vectors, and tokens with a label each, go through
   CHECK(read.target() == Target::labels(261, 4));
   for (std::int64_t i = 0; i < 65; ++i) CHECK(read.stored(i)[3] == text.stored(i)[3]);
   for (std::int64_t i = 0; i < 65; ++i) CHECK(read.label(i, 2) == text.label(i, 2));
+
+  const InMemory<std::int32_t> scored({1, {3}}, std::vector<std::int32_t>(210, 5), std::vector<float>(targets), 2);
+  to_npy(scored, x, y, PackedAs::tokens);
+  CHECK(served(from_npy<std::int32_t>(x, y)) == served(scored));
 }
 
 TEST_CASE("A mapped set outlives the one that it was copied from, and labels of NumPy's own type are class numbers") {

@@ -36,7 +36,7 @@ class SetBlocks {
   bool labels() const { return set_.target().kind == TargetKind::label; }
 
  private:
-  template <class Scalar> void serve(std::vector<Scalar>& x, std::vector<Scalar>& vectors);
+  template <class Scalar> void serve(std::vector<Scalar>& x);
   long each() const { return labels() ? set_.target().each : set_.target().count; }
 
   std::string caller_;
@@ -44,7 +44,7 @@ class SetBlocks {
   PackedAs as_;
   std::vector<std::int64_t> indices_;
   std::vector<float> numbers_, vectors_;
-  std::vector<std::int32_t> tokens_, labels_, no_vectors_;
+  std::vector<std::int32_t> tokens_, labels_;
   std::vector<std::uint8_t> bytes_;
 };
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <type_traits>
 #include <utility>
 
 #include "../core/error.hpp"
@@ -24,14 +25,21 @@ SKEIN_INLINE SetBlocks::SetBlocks(std::string caller, const DatasetView& set, Pa
                                                 : ": this set has labels or targets: name a place for them too"));
 }
 
-template <class Scalar> void SetBlocks::serve(std::vector<Scalar>& x, std::vector<Scalar>& vectors) {
+template <class Scalar> void SetBlocks::serve(std::vector<Scalar>& x) {
   const long pitch = set_.sample_extents().count();
   const std::size_t beside = indices_.size() * static_cast<std::size_t>(each());
   x.resize(indices_.size() * static_cast<std::size_t>(pitch));
   Destination<Scalar> to{.x = x.data(), .pitch = pitch};
   if (labels()) labels_.resize(beside), to.labels = labels_.data();
-  if (set_.target().kind == TargetKind::vector) vectors.resize(beside), to.targets = vectors.data(), to.target_pitch = each();
-  set_.serve(indices_, to);
+  const bool vectors = set_.target().kind == TargetKind::vector;
+  if (vectors) vectors_.resize(beside);
+  if constexpr (std::is_same_v<Scalar, float>) {
+    if (vectors) to.targets = vectors_.data(), to.target_pitch = each();
+    set_.serve(indices_, to);
+  } else {  // vectors are numbers, which do not come with tokens
+    set_.serve(indices_, to);
+    if (vectors) set_.targets(indices_, vectors_.data(), each());
+  }
 }
 
 SKEIN_INLINE bool SetBlocks::next() {
@@ -40,8 +48,8 @@ SKEIN_INLINE bool SetBlocks::next() {
   indices_.resize(static_cast<std::size_t>(std::min(most, set_.size() - begin)));
   std::iota(indices_.begin(), indices_.end(), begin);
   if (indices_.empty()) return false;
-  if (as_ == PackedAs::tokens) return serve(tokens_, no_vectors_), true;
-  serve(numbers_, vectors_);
+  if (as_ == PackedAs::tokens) return serve(tokens_), true;
+  serve(numbers_);
   if (as_ == PackedAs::floats) return true;
   bytes_.resize(numbers_.size());
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
