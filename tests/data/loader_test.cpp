@@ -300,6 +300,7 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
         "loader: .sizes says that rank 1 has 5 samples, its data set has 10");
   CHECK(says({.batch = 4, .ranks = 2, .shards = 1}) ==
         "loader: 1 virtual shards are too few for 2 ranks: each rank holds at least one");
+  CHECK(says({.batch = 4, .prefetch = Prefetch::off, .held = -1}) == "loader: .held is -1 batches: give 0 or more");
   CHECK(says({.batch = 4, .shards = 2, .partition = Partition::local}).find("use Partition::shared") != std::string::npos);
   CHECK(thrown([] { Loader<float> loader{DatasetView{}, LoaderOptions{.batch = 1}}; }).says("give it a data set"));
   CHECK(thrown([] {

@@ -128,6 +128,7 @@ template <class Scalar> void Loader<Scalar>::check() const {
                                  : "loader: the data set has tokens: ask for them with .tokens = true");
   if (o.ranks < 1 || o.rank < 0 || o.rank >= o.ranks)
     throw ArgumentError("loader: rank " + std::to_string(o.rank) + " is not one of " + std::to_string(o.ranks));
+  if (o.held < 0) throw ArgumentError("loader: .held is " + std::to_string(o.held) + " batches: give 0 or more");
   if (o.shards != 0 && o.partition == Partition::local)
     throw ArgumentError(
         "loader: virtual shards are cut out of global batches: with Partition::local each rank has batches of its own; use "
