@@ -139,7 +139,14 @@ TEST_CASE("a label and targets are one target vector, and outputs go back to the
   encoder.restore(outputs);
   CHECK(outputs[0] == 0.2f);
   CHECK(outputs[2] == 250);
-  CHECK(thrown([&] { encoder.restore(std::span<float>(outputs, 2)); }).says("has 2 values, its labels and targets 3"));
+  float two[] = {1, 2};
+  CHECK(thrown([&] { encoder.restore(std::span<float>(two)); }).says("has 2 values, its labels and targets 3"));
+  TableEncoder price;
+  price.numbers({"x"}).standardize_target({"price"}).fit(table);
+  CHECK(thrown([&] { price.restore(std::span<float>(two)); }).says("has 2 values, its labels and targets 1"));
+  CHECK((two[0] == 1 && two[1] == 2));  // what is refused is not changed
+  CHECK(price.encode(table.subset({})).target() == sk::data::Target::vector(1));
+  CHECK(encoder.encode(table.subset({})).size() == 0);
 }
 
 TEST_CASE("what has no encoding is refused by column and row, with what to do") {
@@ -168,6 +175,18 @@ TEST_CASE("what has no encoding is refused by column and row, with what to do") 
   CHECK(thrown([&] { TableEncoder{}.index({"k"}, {.missing = FillCategory::zeros}); }).says("since 0 is a category"));
   CHECK(thrown([&] { TableEncoder{}.numbers({"x"}).fit(table).tokens(table); }).says("\"x\" is not taken by index()"));
   CHECK(thrown([&] { TableEncoder{}.numbers({"x"}).fit(table).classes(); }).says("no column is a label"));
+}
+
+TEST_CASE("an encoder stays as it is where it refuses a column or the rows that it should learn from") {
+  const Table table = parse_csv("c,v,z\na,1,1\nb,2,2\na,3,4\n"), other = parse_csv("c,w\nq,1\nr,2\ns,3\n");
+  TableEncoder encoder;
+  encoder.one_hot({"c"}).standardize({"v"}).fit(table);
+  const std::vector<float> before = values(encoder.encode(table));
+  const std::uint64_t fingerprint = encoder.fingerprint();
+  CHECK(thrown([&] { encoder.fit(other); }).says("has no column \"v\""));
+  CHECK(thrown([&] { encoder.standardize({"z", "v"}); }).says("column \"v\" is taken twice"));
+  CHECK(values(encoder.encode(table)) == before);
+  CHECK(encoder.fingerprint() == fingerprint);
 }
 
 TEST_CASE("a column that is taken twice in the same way is refused") {
@@ -236,6 +255,9 @@ TEST_CASE("categories that are texts stay texts where a file has only such as lo
   CHECK(thrown([&] { read.encode(parse_csv("zip,size\n3,1\n+1,5\n", "n.csv")); }).says("of which 1 in data row 2 may stand"));
   CHECK(thrown([&] { read.encode(parse_csv("zip,size\n1e5,5\n", "n.csv")); }).says("of which 100000 in data row 1 may stand"));
   CHECK_NOTHROW(read.encode(parse_csv("zip,size\n1.50,5\n", "n.csv", {.text = {"zip"}})));
+  const Table mixed = parse_csv("zip,size\n3,1\n1.50,5\n", "n.csv");
+  CHECK_NOTHROW(read.encode(mixed.subset(std::vector<std::int64_t>{0})));  // the row in doubt is not chosen
+  CHECK(thrown([&] { read.encode(mixed.subset(std::vector<std::int64_t>{1})); }).text == refused);
   CHECK(thrown([&] {
           read.encode(parse_csv("zip,size\n0,5\n3,many\n", "n.csv"));
         }).says("n.csv: column \"size\" is a text column, since data row 2 has \"many\""));

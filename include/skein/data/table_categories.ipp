@@ -68,8 +68,12 @@ SKEIN_INLINE void check_repeats(const Table& table, int column, std::size_t cate
 
 SKEIN_INLINE void check_kind(const Table& table, int column) {
   const Column& c = table.of(column);
-  const std::int64_t row = c.is_text() ? -1 : c.first_reworded();
-  if (row < 0) return;
+  const std::int64_t first = c.is_text() ? -1 : c.first_reworded();
+  if (first < 0) return;
+  std::int64_t chosen = 0;  // of which the text is not known
+  while (chosen < table.rows() && (table.stored_row(chosen) < first || table.missing(chosen, column))) ++chosen;
+  if (chosen == table.rows()) return;
+  const std::int64_t row = table.stored_row(chosen);
   throw ArgumentError(table.path() + ": column " + in_quotes(c.name(), '"') +
                       " is taken as texts, as in the training rows or the given categories, and was read as numbers here, of "
                       "which " +

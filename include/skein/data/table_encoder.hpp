@@ -114,6 +114,8 @@ class TableEncoder {
     int one_hot_width() const { return static_cast<int>(categories.size()) + own_category(); }
     /// Values of a sample, or of a target.
     int width() const { return role == Role::one_hot ? one_hot_width() : 1 + indicator; }
+    /// Outputs of a network.
+    std::size_t outputs() const { return role == Role::label ? categories.size() : role == Role::target; }
 
     template <class Archive> void serialize(Archive& archive, unsigned) {
       (archive & name & role & standard & indicator & fill & missing & unknown & filled & most_frequent & categories & learns &

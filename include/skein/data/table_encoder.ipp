@@ -14,16 +14,18 @@ namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE TableEncoder& TableEncoder::add(std::vector<std::string> names, Encoded like) {
   detail::check_given(like.categories, names.empty() ? "" : names.front());
+  std::vector<Encoded> columns = columns_;
   for (std::string& name : names) {
-    for (const Encoded& e : columns_)
+    for (const Encoded& e : columns)
       if (e.name == name && (e.wanted() != like.wanted() || (e.role == like.role && e.standard == like.standard)))
         throw ArgumentError("table encoder: column \"" + name +
                             (e.role != like.role ? "\" is a value of the sample and what is predicted: take it as one"
                                                  : "\" is taken twice in the same way: name it once"));
     like.name = std::move(name);
     like.learns = like.categories.empty();
-    columns_.push_back(like);
+    columns.push_back(like);
   }
+  columns_ = std::move(columns);
   inputs_ = outputs_ = {};
   return *this;
 }
@@ -56,8 +58,9 @@ SKEIN_INLINE TableEncoder& TableEncoder::standardize_target(std::vector<std::str
 
 SKEIN_INLINE TableEncoder& TableEncoder::fit(const Table& training) {
   if (training.rows() == 0) throw ArgumentError("table encoder: " + training.path() + " has no rows to learn from");
+  std::vector<Encoded> columns = columns_;  // where a column is refused the encoder stays as it is
   Standardizer inputs, outputs;
-  for (Encoded& e : columns_) {
+  for (Encoded& e : columns) {
     Standardizer& values = e.wanted() ? outputs : inputs;
     if (e.categorical()) {
       learn_categories(e, training);
@@ -69,6 +72,7 @@ SKEIN_INLINE TableEncoder& TableEncoder::fit(const Table& training) {
   }
   if (inputs.size() == 0)
     throw ArgumentError("table encoder: no column is a value of the sample: name some by standardize(), numbers() or one_hot()");
+  columns_ = std::move(columns);
   inputs_ = std::move(inputs);
   outputs_ = std::move(outputs);
   return *this;
@@ -172,10 +176,11 @@ template <class Stored> InMemory<Stored> TableEncoder::make(const Table& table) 
   const auto rows = static_cast<std::size_t>(table.rows());
   const std::size_t width = inputs_.size(), length = outputs_.size();
   std::vector<Stored> x(rows * width);
-  std::vector<float> y(has_targets(table) ? rows * length : 0);
+  const bool targets = has_targets(table);
+  std::vector<float> y(targets ? rows * length : 0);
   std::size_t input = 0, output = 0;
   for (const Encoded& e : columns_) {
-    if (e.wanted() && y.empty()) continue;
+    if (e.wanted() && !targets) continue;
     const Standardizer& standard = e.wanted() ? outputs_ : inputs_;
     std::size_t& at = e.wanted() ? output : input;
     const auto encode = [&](auto* to, std::size_t pitch) {
@@ -186,7 +191,7 @@ template <class Stored> InMemory<Stored> TableEncoder::make(const Table& table) 
     at += static_cast<std::size_t>(e.width());
   }
   const Extents sample{1, {static_cast<int>(width)}};
-  if (y.empty()) return InMemory<Stored>(sample, std::move(x));
+  if (!targets) return InMemory<Stored>(sample, std::move(x));
   const bool label = length == 1 && std::any_of(columns_.begin(), columns_.end(), [](auto& e) { return e.role == Role::label; });
   if (!label) return InMemory<Stored>(sample, std::move(x), std::move(y), static_cast<int>(length));
   return InMemory<Stored>(sample, std::move(x), std::vector<std::int32_t>(y.begin(), y.end()),
@@ -205,17 +210,16 @@ SKEIN_INLINE InMemory<std::int32_t> TableEncoder::tokens(const Table& rows) cons
 
 template <class T> void TableEncoder::restore_row(std::span<T> outputs) const {
   check_fitted();
-  std::size_t at = 0, value = 0;
-  for (const Encoded& e : columns_) {
-    if (!e.wanted()) continue;
-    if (e.role == Role::target && at < outputs.size())
-      outputs[at] = static_cast<T>(outputs[at] * outputs_.deviation(value) + outputs_.mean(value));
-    at += e.role == Role::label ? e.categories.size() : 1;
-    ++value;
-  }
-  if (at != outputs.size())
+  std::size_t wanted = 0, at = 0, value = 0;
+  for (const Encoded& e : columns_) wanted += e.outputs();
+  if (wanted != outputs.size())
     throw ShapeError("table encoder: a row of outputs has " + std::to_string(outputs.size()) +
-                     " values, its labels and targets " + std::to_string(at));
+                     " values, its labels and targets " + std::to_string(wanted));
+  for (const Encoded& e : columns_) {
+    if (e.role == Role::target) outputs[at] = static_cast<T>(outputs[at] * outputs_.deviation(value) + outputs_.mean(value));
+    at += e.outputs();
+    value += e.wanted();
+  }
 }
 
 SKEIN_INLINE void TableEncoder::restore(std::span<float> outputs) const { restore_row(outputs); }
