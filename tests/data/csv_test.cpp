@@ -84,6 +84,9 @@ TEST_CASE("columns are of numbers or of texts, and values may be missing") {
   CHECK(thrown([&] { t.numbers("town"); }).says("column \"town\" is a text column, since data row 1 has \"Berlin\""));
   CHECK(parse_csv("a,b\n1,?\n", "t", {.missing = {"?"}}).missing(0, 1));
   CHECK(parse_csv("zip,n\n01067,1\n", "t", {.text = {"zip"}}).texts("zip") == std::vector<std::string>{"01067"});
+  CHECK(thrown([] {
+          parse_csv("a,b\n+5,1\n6,2\n", "t", {.text = {"a"}}).numbers("a");
+        }).says("column \"a\" is a text column: take it out of CsvOptions::text"));
   const auto chosen = parse_csv("a,b,c\n1,x,3\n", "t", {.columns = {"c", "a"}});
   CHECK(chosen.names() == std::vector<std::string>{"a", "c"});
   CHECK(chosen.number(0, 1) == 3);
@@ -100,6 +103,9 @@ TEST_CASE("lines are cut behind line ends outside quotes") {
   CHECK(line_cuts("5\" disk\nb\n", ',', 1) == Cuts{10});  // a quote in the middle of a field opens nothing
   CHECK(line_cuts("a\n\"open\n", ',', 1) == Cuts{2});
   CHECK(line_cuts("no line", ',', 3).empty());
+  CHECK(line_cuts("aaaa\rbbbb\rcccc\r", ',', 2) == Cuts{10});  // what follows the last one may be a line feed
+  CHECK(line_cuts("a\r\nb\r", ',', 2) == Cuts{3});
+  CHECK(line_cuts("\"a\rb\"\rc", ',', 1) == Cuts{6});
 }
 
 TEST_CASE("a number of any length and form is the nearest double, as strtod has it") {

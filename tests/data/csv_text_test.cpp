@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -92,4 +93,26 @@ TEST_CASE("a line that is longer than a block is read alone, and one beyond a 16
   CHECK(thrown([&] { read_csv(folder.path() + "/t.csv", {.limit = 80'000'000, .threads = 1}); }).says("t.csv" + refused));
   CHECK(parse_csv(before + "\"" + field + "\",3", "t.csv", {.threads = 1}).number(3 * megabyte / 4, 1) ==
         3);  // the last, without an end
+}
+
+TEST_CASE("a long text may begin with the mark of UTF-8 and a quote, and its lines may end in carriage returns") {
+  const skein::data::CsvOptions options{.limit = 30'000'000, .threads = 2};  // a line has at most a 16th of it
+  const std::string lines = times("1,2\n", 3 * megabyte), returns = "a,b\r" + times("1,2\r", 3 * megabyte);
+  const auto table = parse_csv("\xEF\xBB\xBF\"a,\",b\n" + lines, "t.csv", options);
+  CHECK(table.names().front() == "a,");
+  CHECK(table.rows() == static_cast<std::int64_t>(lines.size() / 4));
+  const auto ended = parse_csv(returns, "t.csv", options);
+  CHECK(ended.rows() == table.rows());
+  CHECK(ended.number(ended.rows() - 1, 1) == 2);
+}
+
+namespace skein::inline SKEIN_ABI::data::detail {
+Table read_table(const std::function<CsvText()>& open, const CsvOptions& options);  // of csv.ipp
+}
+
+TEST_CASE("a file that is replaced by one of more columns between two passes is refused") {
+  const std::string first = times("1\n", 2 * megabyte) + "x\n", second = "a,b,c\n1,2,3\n";  // a second pass, for texts
+  const std::string* text = &first;
+  const auto open = [&] { return skein::data::detail::CsvText(*std::exchange(text, &second), "t.csv", ',', 1 << 28); };
+  CHECK(thrown([&] { skein::data::detail::read_table(open, {.threads = 1}); }).says("t.csv (byte 0): has 3 columns, and had 1"));
 }

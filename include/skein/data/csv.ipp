@@ -267,6 +267,10 @@ SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOpt
     }
     // Each block has its own columns: of very many columns there are fewer blocks.
     const int blocks = std::clamp(400'000 / static_cast<int>(head.names.size()), 1, 2 * threads);
+    if (take.size() != head.names.size())
+      throw FileError(input.path(), 0,
+                      "has " + std::to_string(head.names.size()) + " columns, and had " + std::to_string(take.size()) +
+                          " when it was read a first time: another file took its place meanwhile, read it again");
     CsvPass pass(options, head.names, take);
     std::int64_t line = 1 + head.lines;
     while (!(texts = input.next(blocks)).empty()) pass.add(input, texts, line);

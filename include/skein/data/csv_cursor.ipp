@@ -142,26 +142,45 @@ SKEIN_INLINE bool parse_number(std::string_view text, double& number, NumberForm
   return parse_number(text, number);
 }
 
+inline const char* find_char(const char* from, const char* to, char c) {
+  return from < to ? static_cast<const char*>(std::memchr(from, c, static_cast<std::size_t>(to - from))) : nullptr;
+}
+
+/// Of a text up to `end`: line feeds, and carriage returns that no line feed follows, as far as that is seen.
+struct LineEnds {
+  const char* end;
+
+  bool is_behind(const char* at) const { return at[-1] == '\n' || (at[-1] == '\r' && at < end && *at != '\n'); }
+  /// Behind the first in [from, to), a carriage return where there is no line feed; null where there is none.
+  const char* behind_first(const char* from, const char* to) const {
+    if (const char* const feed = find_char(from, to, '\n')) return feed + 1;
+    const char* found = find_char(from, to, '\r');
+    while (found && !is_behind(found + 1)) found = find_char(found + 1, to, '\r');
+    return found ? found + 1 : nullptr;
+  }
+  const char* behind_last(const char* from, const char* to) const {
+    while (to > from && !is_behind(to)) --to;
+    return to > from ? to : nullptr;
+  }
+};
+
 SKEIN_INLINE std::vector<std::size_t> line_cuts(std::string_view text, char separator, int parts) {
   std::vector<std::size_t> found;
   const char *const begin = text.data(), *const end = begin + text.size();
   const char *at = begin, *last = nullptr;
-  const auto find = [](const char* from, const char* to, char c) {
-    return from < to ? static_cast<const char*>(std::memchr(from, c, static_cast<std::size_t>(to - from))) : nullptr;
-  };
+  const LineEnds line_ends{end};
   while (at < end) {
-    const char* const quote = find(at, end, '"');
+    const char* const quote = find_char(at, end, '"');
     const char* const gap_end = quote ? quote : end;  // no quotes in [at, gap_end), which lies outside quotes
     while (static_cast<int>(found.size()) + 1 < parts) {
       const char* const target = begin + text.size() * (found.size() + 1) / static_cast<std::size_t>(parts);
-      const char* const line_end = find(std::max(at, target), gap_end, '\n');
-      if (!line_end) break;
-      found.push_back(static_cast<std::size_t>(line_end + 1 - begin));
-      at = line_end + 1;
+      const char* const line = line_ends.behind_first(std::max(at, target), gap_end);
+      if (!line) break;
+      found.push_back(static_cast<std::size_t>(line - begin));
+      at = line;
     }
-    if (const void* line_end = at < gap_end ? ::memrchr(at, '\n', static_cast<std::size_t>(gap_end - at)) : nullptr)
-      last = static_cast<const char*>(line_end) + 1;
-    else if (at > begin && at[-1] == '\n') last = at;
+    if (const char* const line = line_ends.behind_last(at, gap_end)) last = line;
+    else if (at > begin && line_ends.is_behind(at)) last = at;
     if (!quote) break;
     const char* before = quote;
     while (before > at && (before[-1] == ' ' || before[-1] == '\t') && before[-1] != separator) --before;
@@ -169,7 +188,7 @@ SKEIN_INLINE std::vector<std::size_t> line_cuts(std::string_view text, char sepa
     at = quote + 1;
     if (!opens) continue;  // a quote in the middle of a field is a character like others
     while (true) {
-      const char* const close = find(at, end, '"');
+      const char* const close = find_char(at, end, '"');
       at = close ? close + 1 : end;
       if (at == end || *at != '"') break;
       ++at;

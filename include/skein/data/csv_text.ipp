@@ -27,7 +27,9 @@ SKEIN_INLINE std::vector<std::string_view> CsvText::next(int most) {
   const std::size_t longest = std::max<std::size_t>(usual, limit_ / 16);
   for (std::size_t wanted = usual;; wanted = std::min(2 * wanted, longest)) {
     const std::string_view rest = ahead(wanted);
-    const std::vector<std::size_t> ends = ends_of_blocks(rest, most, wanted > usual);
+    const std::size_t mark = gone_ + used_ == 0 && rest.starts_with("\xEF\xBB\xBF") ? 3 : 0;  // belongs to no field
+    std::vector<std::size_t> ends = ends_of_blocks(rest.substr(mark), most, wanted > usual);
+    for (std::size_t& end : ends) end += mark;
     if (ends.empty() && !ended_ && wanted == longest)
       throw FileError(
           path_, static_cast<long long>(gone_ + used_),

@@ -182,8 +182,7 @@ SKEIN_INLINE double Table::number(std::int64_t row, int column) const {
     double ignored = 0;
     if (c.code(i) < 0) continue;
     const std::string_view text = c.texts()[c.code(i)];
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ignored);
-    if (error == std::errc{} && end == text.data() + text.size() && std::isfinite(ignored)) continue;
+    if (detail::parse_number(text, ignored)) continue;
     throw ArgumentError(path_ + ": column " + in_quotes(c.name(), '"') + " is a text column, since data row " +
                         std::to_string(i + 1) + " has " + detail::shown(text) + ": " + detail::mend_of_number(text));
   }
