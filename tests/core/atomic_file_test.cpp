@@ -133,6 +133,11 @@ TEST_CASE("the new file has the permissions of the old one, from its first byte 
     file.commit();
     CHECK(mode_of(path) == mode);
   }
+  REQUIRE(::chmod(path.c_str(), 0444) == 0);
+  AtomicFile file(path);
+  CHECK(mode_of(path + ".partial") == 0644);  // of a writer that is killed the next one can take it over
+  file.commit();
+  CHECK(mode_of(path) == 0444);
 }
 
 TEST_CASE("a link stays a link, and the file that it names is replaced") {

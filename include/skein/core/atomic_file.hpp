@@ -55,7 +55,7 @@ class AtomicFile {
   int open_and_lock();
 
   std::string path_, partial_;
-  int file_ = -1;
+  int file_ = -1, mode_ = -1;  // of the old file, where there is one
   long long end_ = 0;
 };
 

@@ -50,7 +50,9 @@ SKEIN_INLINE AtomicFile::AtomicFile(const std::string& path) : path_(detail::end
   if (replaces && !S_ISREG(old.st_mode)) throw FileError(path_, -1, "is no plain file");
   do file_ = open_and_lock();
   while (file_ < 0);
-  if (replaces) (void)::fchmod(file_, old.st_mode & 0777);  // before anything is in it; not of one that another user left behind
+  if (replaces) mode_ = static_cast<int>(old.st_mode & 0777);
+  // Before anything is in it; not of one that another user left behind. To be written, also by the next writer.
+  if (replaces) (void)::fchmod(file_, static_cast<mode_t>(mode_ | 0600));
   int result = 0;
   do result = ::ftruncate(file_, 0);
   while (result != 0 && errno == EINTR);
@@ -83,6 +85,7 @@ SKEIN_INLINE void AtomicFile::write_at(long long offset, const void* bytes, std:
 }
 
 SKEIN_INLINE void AtomicFile::commit() {
+  if (mode_ >= 0 && (mode_ | 0600) != mode_) (void)::fchmod(file_, static_cast<mode_t>(mode_));
   if (detail::sync(file_) != 0) fail(-1, "cannot be brought to the disk (fsync)");
   if (::rename(partial_.c_str(), path_.c_str()) != 0) fail(-1, "cannot be renamed to its final name");
   ::close(file_);  // frees the lock: only now may another writer make a partial file
