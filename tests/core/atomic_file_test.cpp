@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/core/atomic_file.hpp>
+#include <skein/core/no_size_signal.hpp>
 #include <skein/train/input_file.hpp>
 
 #include <catch2/catch.hpp>

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -14,6 +16,7 @@
 #include <skein/data/synthetic_digits.hpp>
 
 #include <catch2/catch.hpp>
+#include "../support/processes.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
@@ -187,5 +190,38 @@ TEST_CASE("What to_hdf5 cannot write it says") {
   CHECK_THAT(fault([&] { to_hdf5(digits(5).normalize(0.3, 0.5), path); }), Contains("has the value"));
   CHECK(Hdf5Set(path).size() == 3);  // an error leaves the old file
   CHECK(folder.names() == std::vector<std::string>{"set.h5"});
-  CHECK_THAT(fault([&] { to_hdf5(digits(3), folder / "no/set.h5"); }), Contains("no/set.h5.partial: cannot be written"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), folder / "no/set.h5"); }), Contains("no/set.h5.partial: cannot be created"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3).take(0), path); }), Contains("to_hdf5: the data set has no samples"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), ""); }), Contains("has an empty path"));
+}
+
+TEST_CASE("to_hdf5 writes as other files are written: beside, by one writer, with the permissions, and where links lead to") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "set.h5";
+  to_hdf5(digits(3), path);
+  REQUIRE(::chmod(path.c_str(), 0400) == 0);
+  support::write_file(folder / "precious", "precious", 8);
+  std::filesystem::create_symlink("precious", path + ".partial.h5");  // left there by somebody
+  std::filesystem::create_symlink("set.h5", folder / "newest");
+  to_hdf5(digits(4), folder / "newest");
+  CHECK(std::filesystem::is_symlink(folder / "newest"));
+  CHECK(Hdf5Set(path).size() == 4);
+  struct stat facts {};
+  CHECK((::stat(path.c_str(), &facts) == 0 && (facts.st_mode & 0777) == 0400));
+  CHECK(support::read_text(folder / "precious") == "precious");
+  {
+    detail::NewHdf5File first(path);
+    CHECK_THAT(fault([&] { to_hdf5(digits(5), path); }), Contains("is being written by another process or thread"));
+  }
+  CHECK(Hdf5Set(path).size() == 4);
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), folder / "pipe"); }), Contains("pipe: is no plain file"));
+  const support::Child child = support::start_process([&]() -> std::string {
+    const rlimit small{20000, 20000};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return "no limit";
+    return fault([&] { to_hdf5(digits(400), path); });
+  });
+  CHECK_THAT(support::wait_for(child), Contains("set.h5.partial.h5: cannot be written"));
+  CHECK(Hdf5Set(path).size() == 4);
+  CHECK(folder.names().size() == 4);  // newest, pipe, precious, set.h5
 }

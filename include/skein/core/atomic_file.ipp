@@ -2,38 +2,15 @@
 // The bodies of atomic_file.hpp.
 #pragma once
 #include <climits>
-#include <csignal>
-#include <ctime>
 
 #include "atomic_file.hpp"
+#include "no_size_signal.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
-/// While it lives a write beyond the limit of file sizes fails with EFBIG, and sends this thread no SIGXFSZ.
-class NoSizeSignal {
- public:
-  NoSizeSignal() {
-    ::sigemptyset(&size_);
-    ::sigaddset(&size_, SIGXFSZ);
-    ::pthread_sigmask(SIG_BLOCK, &size_, &before_);
-  }
-  NoSizeSignal(const NoSizeSignal&) = delete;
-  ~NoSizeSignal() {
-    const int error = errno;
-    const timespec at_once{};
-    if (::sigismember(&before_, SIGXFSZ) == 0)
-      while (::sigtimedwait(&size_, nullptr, &at_once) > 0) {}
-    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-    errno = error;
-  }
-
- private:
-  sigset_t size_, before_;
-};
-
 /// fsync, until no signal interrupts it.
 inline int sync(int file) {
   int result = 0;

@@ -9,14 +9,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <limits>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "../core/atomic_file.hpp"
+#include "../core/no_size_signal.hpp"
 #include "set_blocks.hpp"
 
 #ifndef SKEIN_WITH_HDF5
@@ -36,6 +37,32 @@ inline std::recursive_mutex& hdf5_mutex() {
   return mutex;
 }
 
+/// The library closes what is open when the program ends, and crashes there if it could not close a file before, as of a full
+/// disk. So that is left to us, where nobody has called the library yet, and not done after such a failure.
+inline bool hdf5_failed_to_close = false;
+inline bool close_hdf5_at_exit() {
+  const auto close = [] { (void)(hdf5_failed_to_close || ::H5close() >= 0); };
+  return ::H5dont_atexit() >= 0 && std::atexit(close) == 0;
+}
+
+/// The mutex; and while it lives the library's own lines on the terminal are switched off, and the signal of too large files.
+class Hdf5Quiet {
+ public:
+  Hdf5Quiet() : lock_(hdf5_mutex()) {
+    [[maybe_unused]] static const bool first = close_hdf5_at_exit();
+    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
+    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  }
+  ~Hdf5Quiet() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
+  Hdf5Quiet(const Hdf5Quiet&) = delete;
+
+ private:
+  std::lock_guard<std::recursive_mutex> lock_;
+  skein::detail::NoSizeSignal no_signal_;
+  H5E_auto2_t print_ = nullptr;
+  void* data_ = nullptr;
+};
+
 /// An object of the library, closed at the end.
 class Hdf5Handle {
  public:
@@ -47,8 +74,10 @@ class Hdf5Handle {
   /// Negative where the library says that it failed, as where the last bytes of a file cannot be written.
   herr_t close() {
     if (id_ < 0) return 0;
-    const std::lock_guard lock(hdf5_mutex());
-    return close_(std::exchange(id_, -1));
+    const Hdf5Quiet quiet;
+    const herr_t result = close_(std::exchange(id_, -1));
+    hdf5_failed_to_close = hdf5_failed_to_close || result < 0;
+    return result;
   }
 
  private:
@@ -56,15 +85,10 @@ class Hdf5Handle {
   herr_t (*close_)(hid_t);
 };
 
-/// The mutex, and the library's own lines on the terminal switched off as long.
+/// Calls of the library for a file, whose failures are FileErrors.
 class Hdf5Call {
  public:
-  explicit Hdf5Call(const std::string& path) : path_(path), lock_(hdf5_mutex()) {
-    H5Eget_auto2(H5E_DEFAULT, &print_, &data_);
-    H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  }
-  ~Hdf5Call() { H5Eset_auto2(H5E_DEFAULT, print_, data_); }
-  Hdf5Call(const Hdf5Call&) = delete;
+  explicit Hdf5Call(const std::string& path) : path_(path) {}
 
   /// An object that was made. Throws FileError with what the library says where it was not.
   Hdf5Handle made(hid_t id, herr_t (*close)(hid_t), const std::string& what) const {
@@ -86,9 +110,7 @@ class Hdf5Call {
 
  private:
   const std::string& path_;
-  std::lock_guard<std::recursive_mutex> lock_;
-  H5E_auto2_t print_ = nullptr;
-  void* data_ = nullptr;
+  Hdf5Quiet quiet_;
 };
 
 /// One array of a file, open to be read by rows.
@@ -183,15 +205,18 @@ class Hdf5Array {
   bool bytes_ = false;
 };
 
-/// A file that is written beside its place, as PATH.partial, and gets its name when it is whole, as AtomicFile does it.
+/// A file that is written beside its place, as PATH.partial.h5, and gets its name when it is whole, as AtomicFile does it. One of
+/// these, which stays empty, looks at the place and keeps other writers away: the library opens files by their names alone.
 class NewHdf5File {
  public:
-  explicit NewHdf5File(const std::string& path)
-      : path_(skein::detail::end_of_links(path)), partial_(path_ + ".partial"), file_(make(partial_)) {}
+  explicit NewHdf5File(const std::string& path) : place_(path), partial_(place_.path() + ".partial.h5"), file_(make(partial_)) {
+    struct stat old {};
+    if (::stat(place_.path().c_str(), &old) == 0) (void)::chmod(partial_.c_str(), old.st_mode & 0777);
+  }
   NewHdf5File(const NewHdf5File&) = delete;
   ~NewHdf5File() {
-    if (committed_) return;
-    (void)file_.close();
+    (void)file_.close();                     // what was committed has another name now
+    (void)!::truncate(partial_.c_str(), 0);  // the library keeps a file open that it cannot close, and the disk may be full
     ::unlink(partial_.c_str());
   }
   hid_t id() const { return file_.get(); }
@@ -206,21 +231,21 @@ class NewHdf5File {
     const int error = errno;
     if (file >= 0) ::close(file);
     if (!synced) throw FileError(partial_, -1, "cannot be brought to the disk (fsync)", error);
-    if (::rename(partial_.c_str(), path_.c_str()) != 0)
+    if (::rename(partial_.c_str(), place_.path().c_str()) != 0)
       throw FileError(partial_, -1, "cannot be renamed to its final name", errno);
-    committed_ = true;
-    skein::detail::sync_folder(skein::detail::parent_of(path_));
+    skein::detail::sync_folder(skein::detail::parent_of(place_.path()));
   }
 
  private:
   static Hdf5Handle make(const std::string& path) {
     const Hdf5Call call(path);
-    return call.made(H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "cannot be written");
+    ::unlink(path.c_str());  // of a writer that was killed
+    return call.made(H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT), H5Fclose, "cannot be written");
   }
 
-  std::string path_, partial_;
+  AtomicFile place_;
+  std::string partial_;
   Hdf5Handle file_;
-  bool committed_ = false;
 };
 
 /// An array that is written by rows, in chunks of so many, compressed.
@@ -240,6 +265,11 @@ class Hdf5Writer {
     const Hdf5Handle here =
         call.made(H5Screate_simple(static_cast<int>(size.size()), size.data(), nullptr), H5Sclose, "cannot be written");
     call.done(H5Dwrite(array_.get(), type_, here.get(), all.get(), H5P_DEFAULT, values), "cannot be written");
+  }
+  /// What is still in memory is written. Throws FileError.
+  void close() {
+    const Hdf5Call call(path_);
+    call.done(array_.close(), "cannot be written");
   }
 
  private:

@@ -163,6 +163,7 @@ inline void write_hdf5(const DatasetView& set, const std::string& path, const To
   if (options.chunk < 1 || options.level < 0 || options.level > 9)
     throw ArgumentError("to_hdf5: .chunk is one sample or more, .level is 0 to 9");
   if (options.as == PackedAs::tokens) throw ArgumentError("to_hdf5: tokens are written by to_npy");
+  if (set.size() == 0) throw ArgumentError("to_hdf5: the data set has no samples, and an HDF5 file of a set has one at least");
   const bool targets = set.target().kind != TargetKind::none;
   SetBlocks blocks("to_hdf5", set, options.as, targets);
   NewHdf5File file(path);
@@ -177,6 +178,8 @@ inline void write_hdf5(const DatasetView& set, const std::string& path, const To
       x.write(blocks.first(), blocks.count(), blocks.samples().data());
       if (y) y->write(blocks.first(), blocks.count(), blocks.targets().data());
     }
+    x.close();
+    if (y) y->close();
   }
   file.commit();
 }
