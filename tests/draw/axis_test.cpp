@@ -20,6 +20,12 @@ TEST_CASE("one value alone still has an axis around it") {
   CHECK((zero.low < 0 && zero.high > 0));
 }
 
+TEST_CASE("an axis may be longer than the largest number") {
+  const Axis axis = Axis::linear(-1e308, 1e308, 6);
+  CHECK(axis.ticks.size() == 5);
+  CHECK(axis.at(0) == 0.5);
+}
+
 TEST_CASE("epochs have whole ticks that do not crowd") {
   CHECK(Axis::whole(1, 5, 9).ticks == std::vector<double>{1, 2, 3, 4, 5});
   CHECK(Axis::whole(1, 30, 9).ticks == std::vector<double>{1, 5, 10, 15, 20, 25, 30});

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/draw/svg.hpp>
 
+#include <filesystem>
+
+#include <support/temporary_folder.hpp>
 #include <support/xml_fault.hpp>
 
 #include <catch2/catch.hpp>
@@ -47,6 +50,22 @@ TEST_CASE("numbers of pictures are short", "[draw]") {
   CHECK(significant(1e-7) == "1e-07");
 }
 
-TEST_CASE("a picture that cannot be written says where", "[draw]") {
-  CHECK_THROWS_WITH(write_svg("/nowhere/a.svg", "<svg/>"), "/nowhere/a.svg: the picture cannot be written there");
+TEST_CASE("bytes that are no UTF-8 do not get into a picture", "[draw]") {
+  std::string text;
+  append_xml(text,
+             "gr\xc3\xb6\xc3\x9f"
+             "e, caf\xe9");
+  CHECK(text ==
+        "gr\xc3\xb6\xc3\x9f"
+        "e, caf\xEF\xBF\xBD");
+}
+
+TEST_CASE("a picture that cannot be written says where and why, and leaves the old one", "[draw]") {
+  CHECK_THROWS_WITH(write_svg("/nowhere/a.svg", "<svg/>"),
+                    "/nowhere/a.svg.partial: cannot be created: No such file or directory");
+  const support::TemporaryFolder folder;
+  write_svg(folder / "a.svg", "<svg/>");
+  std::filesystem::create_symlink("/dev/full", folder / "a.svg.partial");
+  CHECK_THROWS_AS(write_svg(folder / "a.svg", "<svg></svg>"), skein::FileError);
+  CHECK(support::read_text(folder / "a.svg") == "<svg/>");
 }

@@ -9,7 +9,7 @@ namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE double Axis::at(double value) const {
   if (logarithmic) return std::log(value / low) / std::log(high / low);
-  return (value - low) / (high - low);
+  return (value / 2 - low / 2) / (high / 2 - low / 2);  // halves: what is between the ends may be more than a double holds
 }
 
 SKEIN_INLINE Axis Axis::linear(double least, double greatest, int intervals) {
@@ -18,9 +18,9 @@ SKEIN_INLINE Axis Axis::linear(double least, double greatest, int intervals) {
     greatest = least + around;
     least -= around;
   }
-  const double step = round_step((greatest - least) / intervals);
+  const double step = round_step((greatest / 2 - least / 2) / intervals * 2);
   Axis axis{std::floor(least / step + 1e-9) * step, std::ceil(greatest / step - 1e-9) * step, false, {}};
-  const int count = static_cast<int>((axis.high - axis.low) / step + 0.5);
+  const int count = static_cast<int>((axis.high / 2 - axis.low / 2) / step * 2 + 0.5);
   for (int i = 0; i <= count; ++i) axis.ticks.push_back(axis.low + i * step);
   return axis;
 }

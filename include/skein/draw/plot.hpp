@@ -99,11 +99,10 @@ struct Plot::Pen {
   void bars(std::size_t index) const;
   void error_bar(const Series& s, std::size_t i, double at, std::string_view color) const;
   void legend() const;
+  /// Says the corner that the fewest points of curves or bars are in: the upper right one, where that is no worse than others.
   bool legend_left(double wide, double high, bool& low) const;
   std::string label(double tick, const Axis& a, bool percent) const;
 };
-
-/// The corner that the fewest points of curves or bars are in: the upper right one, where that is no worse than others.
 
 }  // namespace skein::inline SKEIN_ABI::draw
 

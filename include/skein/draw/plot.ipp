@@ -33,7 +33,7 @@ SKEIN_INLINE std::string_view Plot::color(std::size_t i) const {
 }
 
 SKEIN_INLINE std::string Plot::Pen::label(double tick, const Axis& a, bool percent) const {
-  if (!a.logarithmic && std::fabs(tick) < 1e-9 * (a.high - a.low)) tick = 0;
+  if (!a.logarithmic && std::fabs(tick) < 1e-9 * a.high - 1e-9 * a.low) tick = 0;
   return percent ? significant(100 * tick) + " %" : significant(tick);
 }
 

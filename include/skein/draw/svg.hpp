@@ -4,7 +4,6 @@
 #pragma once
 #include <charconv>
 #include <cmath>
-#include <cstdio>
 #include <span>
 #include <string>
 #include <string_view>
@@ -40,7 +39,8 @@ struct Words {
   bool bold = false, upwards = false;  ///< upwards: turned by 90 degrees, as along an axis
 };
 
-/// Text inside an XML element or attribute. Control characters, which XML cannot hold, become spaces.
+/// Text inside an XML element or attribute. Control characters, which XML cannot hold, become spaces, and bytes
+/// that are no UTF-8 its sign for them, U+FFFD.
 void append_xml(std::string& text, std::string_view content);
 
 /// A number with at most so many decimals, without zeros at its end.
@@ -79,7 +79,7 @@ class Svg {
   std::string text_;
 };
 
-/// Throws FileError where the picture cannot be written.
+/// Throws FileError where the picture cannot be written; then an old one stays.
 void write_svg(const std::string& path, std::string_view svg);
 
 }  // namespace skein::inline SKEIN_ABI::draw

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of svg.hpp.
 #pragma once
+#include "../core/atomic_file.hpp"
+#include "../core/text.hpp"
 #include "svg.hpp"
 
 SKEIN_BEGIN_COLD
@@ -8,12 +10,17 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE void append_xml(std::string& text, std::string_view content) {
-  for (const char c : content) {
-    if (c == '&') text += "&amp;";
+  while (!content.empty()) {
+    const char c = content.front();
+    const std::size_t length = skein::detail::utf8_length(content);
+    if (length == 0) text += "\xEF\xBF\xBD";  // U+FFFD, which stands for what is none
+    else if (length > 1) text += content.substr(0, length);
+    else if (c == '&') text += "&amp;";
     else if (c == '<') text += "&lt;";
     else if (c == '>') text += "&gt;";
     else if (c == '"') text += "&quot;";
     else text += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+    content.remove_prefix(length > 0 ? length : 1);
   }
 }
 
@@ -93,9 +100,9 @@ SKEIN_INLINE void Svg::stroke(const Stroke& look) {
 }
 
 SKEIN_INLINE void write_svg(const std::string& path, std::string_view svg) {
-  std::FILE* file = std::fopen(path.c_str(), "w");
-  const bool written = file && std::fwrite(svg.data(), 1, svg.size(), file) == svg.size();
-  if (!file || std::fclose(file) != 0 || !written) throw FileError(path, -1, "the picture cannot be written there");
+  AtomicFile file(path);
+  file.append(svg.data(), svg.size());
+  file.commit();
 }
 
 }  // namespace skein::inline SKEIN_ABI::draw
