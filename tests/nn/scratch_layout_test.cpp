@@ -3,6 +3,9 @@
 // where each has memory of its own, as in the stages of a pipeline.
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include <skein/comm/self/self_comm.hpp>
@@ -75,6 +78,57 @@ template <class Network, class In, class Scalar = float> void same() {
   }
 }
 
+constexpr int children = 9;
+using Layout = nn::SequentialLayout<children>;
+using Needs = std::array<nn::MemoryRequirements, children>;
+
+/// Any children behind each other: leaves and containers of two widths, some of which only rename, or write a gradient in place.
+std::pair<Layout, Needs> any_children(std::uint64_t trial) {
+  auto one_of = [&, draw = std::uint64_t{0}](int n) mutable {
+    return sk::random_uniform(4, trial, draw++) * static_cast<float>(n) < 1;
+  };
+  Layout layout;
+  Needs all{};
+  sk::Extents in{1, {16}};
+  for (nn::MemoryRequirements& child : all) {
+    const bool container = one_of(2);
+    child.output = one_of(3) ? sk::Extents{1, {48}} : in;
+    child.aliases = child.output == in && one_of(5);
+    if (!child.aliases) {
+      child.saves_input = one_of(2);
+      child.saves_output = one_of(5);
+      child.in_place = container && child.output == in;
+      child.scratch = child.stacked = container ? 32 : 0;
+      child.whole_gradient = !container && one_of(8);
+      if (!container && one_of(2)) child.remakes_output = one_of(2) ? nn::Remakes::from_saved : nn::Remakes::from_input;
+      if (child.remakes_output == nn::Remakes::from_input) child.saves_input = true;
+    }
+    layout.add(in, child, container);
+    in = child.output;
+  }
+  return {layout.placed(), all};
+}
+struct Live {
+  const char* what;
+  nn::ActivationOffset at;
+};
+/// What lies in scratch memory while child i, which does not rename, runs backward.
+std::vector<Live> live_in_backward(const Layout& layout, const Needs& needs, int i) {
+  const auto child = [&](int k) -> const nn::ChildPlace& { return layout.children[static_cast<std::size_t>(k)]; };
+  const nn::MemoryRequirements& own = needs[static_cast<std::size_t>(i)];
+  std::vector<Live> live{{"the child's own scratch", {child(i).at.scratch, own.scratch}}};
+  int behind = i;  // the last name of what it has written
+  while (behind + 1 < children && child(behind + 1).source == i) ++behind;
+  const nn::ActivationOffset read = child(behind).gradient;
+  if (i != layout.last && !child(behind).whole_gradient) live.push_back({"the gradient that it reads", read});
+  if (i <= layout.first) return live;
+  const nn::ChildPlace& before = child(i - 1);
+  if (before.source >= 0 && child(before.source).remade) live.push_back({"its input, made again", child(before.source).again});
+  const bool over = own.in_place && i != layout.last && before.gradient.offset == read.offset;
+  if (!before.whole_gradient && !over) live.push_back({"the gradient that it writes", before.gradient});
+  return live;
+}
+
 template <int F> using Conv = nn::Conv2d<F, sk::Kernel<3>, sk::Padding<1>, sk::NoBias>;
 template <int F> using Unit = Sequential<Conv<F>, BatchNorm<>, Relu>;
 template <int F> using Block = Sequential<Residual<Sequential<Conv<F>, BatchNorm<>, Relu, Conv<F>, BatchNorm<>>>, Relu>;
@@ -117,6 +171,27 @@ TEST_CASE("Arrays of scratch memory that live at the same time lie apart", "[nn]
     }
     CHECK(most <= 3 * *std::max_element(alive.begin(), alive.end()));  // no more than gaps of what has been there
   }
+}
+
+TEST_CASE("What lies in scratch memory while a child of a Sequential runs backward lies apart", "[nn]") {
+  int made_again = 0;
+  for (std::uint64_t trial = 0; trial < 2000; ++trial) {
+    const auto [layout, needs] = any_children(trial);
+    for (int i = 0; i < children; ++i) {
+      if (layout.children[static_cast<std::size_t>(i)].source != i) continue;
+      const std::vector<Live> live = live_in_backward(layout, needs, i);
+      for (std::size_t a = 0; a < live.size(); ++a) {
+        made_again += live[a].what == std::string_view("its input, made again");
+        CHECK(live[a].at.offset + live[a].at.width <= layout.total.scratch);
+        for (std::size_t b = 0; b < a; ++b) {
+          INFO("trial " << trial << ", child " << i << ": " << live[a].what << ", and " << live[b].what);
+          CHECK((live[a].at.offset + live[a].at.width <= live[b].at.offset ||
+                 live[b].at.offset + live[b].at.width <= live[a].at.offset));
+        }
+      }
+    }
+  }
+  CHECK(made_again > 1000);
 }
 
 TEST_CASE("What layers save shares its memory with scratch, and nothing else changes", "[nn]") {

@@ -175,16 +175,16 @@ template <int Size> class SequentialLayout {
       const int reads = reader(c.source);
       forward.forget_behind(reads);
       backward.forget_behind(reads);
-      take_again(c.source);
-      if (c.source == i && !c.kept_activations) c.output = take(forward, i, i, reads);
-      if (i < first || needs(i + 1).aliases || c.whole_gradient) continue;
-      if (const ChildPlace* over = written_over(i)) {
+      const bool has_gradient = i >= first && !needs(i + 1).aliases && !c.whole_gradient;
+      const ChildPlace* over = has_gradient ? written_over(i) : nullptr;
+      if (over) {  // before the copy is placed, which must lie beside it
         c.gradient = over->gradient;
         backward.extend(c.gradient, over->source, c.source);
         for (int k = c.source; k <= i; ++k) lift(k, c.gradient);
-      } else {
-        c.gradient = take(backward, i, c.source, i + 1);
       }
+      take_again(c.source);
+      if (c.source == i && !c.kept_activations) c.output = take(forward, i, i, reads);
+      if (has_gradient && !over) c.gradient = take(backward, i, c.source, i + 1);
     }
   }
 

@@ -46,6 +46,9 @@ template <bool Fuse, class Of, class... Shortcut> using Block = Row<Fuse, Residu
 // Identity behind direct kernels; zeros, and a projection, beside a strided one; Identity behind oneDNN's.
 template <bool Fuse> using Basic =
     Net<Stem<Fuse, 16>, Block<Fuse, Body<Fuse, 16>>, Block<Fuse, Body<Fuse, 16>>, nn::GlobalAvgPool>;
+// The same, all of one Sequential: the second block's gradient is written over the first one's, whose input is made again.
+template <bool Fuse> using InOne =
+    Row<Fuse, Conv<16>, BatchNorm<>, Relu, Residual<Body<Fuse, 16>>, Relu, Residual<Body<Fuse, 16>>, Relu, nn::GlobalAvgPool>;
 template <bool Fuse> using Zeros =
     Net<Stem<Fuse, 16>, Block<Fuse, Body<Fuse, 32, 2>, nn::ZeroPad2d<0, Stride<2>, ZeroChannels<8, 8>>>, nn::GlobalAvgPool>;
 template <bool Fuse> using Projected =
@@ -97,6 +100,7 @@ TEST_CASE("A Residual and its Relu become one, with the layers of both") {
 
 TEST_CASE("Residual blocks, fused and not, give the same: the body joins the sum") {
   support::agree<Basic<true>, Basic<false>, In>(4);
+  support::agree<InOne<true>, InOne<false>, In>(4);
   support::agree<Zeros<true>, Zeros<false>, In>(3);
   support::agree<Projected<true>, Projected<false>, In>(4);
   support::agree<Wide<true>, Wide<false>, In>(3);
