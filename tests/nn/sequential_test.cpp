@@ -10,6 +10,7 @@
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/linear_activation.hpp>
 #include <skein/nn/models/cifar_resnet.hpp>
+#include <skein/nn/recompute.hpp>
 #include <skein/optim/kfac/kfac.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
@@ -133,6 +134,22 @@ TEST_CASE("Layers that divide their gradients share two arrays, where their rows
     const std::vector<float> many = trained<Deep, sk::Shape<256>>(threads);
     CHECK(support::apart(std::vector<double>(many.begin(), many.end()), std::vector<double>(one.begin(), one.end())) < 1e-5);
     for (int again = 0; again < 5; ++again) CHECK(trained<Deep, sk::Shape<256>>(threads) == many);
+  }
+}
+
+TEST_CASE("A layer whose input each worker makes again does not divide its gradient", "[nn]") {
+  using Wide = Linear<256>;
+  using Leaf = Sequential<Wide, BatchNorm<>, Relu, Wide, Relu, Linear<3>>;
+  using Inside = Sequential<Wide, BatchNorm<>, Relu, nn::Recompute<Sequential<Wide, nn::Tanh, Linear<300>>>, Wide, Linear<3>>;
+  const auto apart = []<class Network>(Network, int threads) {
+    using In = sk::Shape<64>;
+    const auto one = support::run_network<Network, In, double>({.capacity = 11, .threads = 1});
+    return support::apart(support::run_network<Network, In, double>({.capacity = 11, .threads = threads}).gradients,
+                          one.gradients);
+  };
+  for (const int threads : {2, 3}) {
+    CHECK(apart(Leaf{}, threads) < 1e-12);
+    CHECK(apart(Inside{}, threads) < 1e-12);
   }
 }
 

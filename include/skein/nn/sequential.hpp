@@ -65,7 +65,10 @@ template <SequentialLike L, class In> struct Node<L, In> {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::template executed_layers<F>(visit); }, Indices{});
   }
   template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool split, Visit&& visit) {
-    each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::leaves(at + all.children[I].at, split, visit); }, Indices{});
+    const auto one = [&]<int I>(std::integral_constant<int, I>) {
+      NodeAt<I>::leaves(at + all.children[I].at, split && remade_input<I>() < 0, visit);
+    };
+    each(one, Indices{});
   }
   template <class R> static constexpr ConversionMemory conversion() {
     ConversionMemory s;
@@ -143,7 +146,9 @@ template <SequentialLike L, class In> struct Node<L, In> {
       return run_backward<I>(r, at, {x, y, to, call.ends}, dy);
     } else {
       x = make_again<remade_input<I>()>(r, at, call);
-      [[maybe_unused]] const detail::WholeBackward<R> whole(r);  // a half that is left for later would not find it
+      // It is there for this worker's samples alone, and a half that is left for later would not find it.
+      const detail::NoSplit<R> own(r);
+      [[maybe_unused]] const detail::WholeBackward<R> whole(r);
       return run_backward<I>(r, at, {x, y, to, call.ends}, dy);
     }
   }
