@@ -145,7 +145,11 @@ template <GraphLike L, class In> struct Node<L, In> {
     else if constexpr (plan.edges[E].whole) return b.r.whole_gradient({b.at.whole_gradient + own.offset, own.width});
     else return b.r.temporary({b.at.scratch + own.offset, own.width});
   }
-  template <int E, class R> static bool wanted(const Backward<R>& b) { return b.dx || !plan.edges[E].from_input; }
+  /// Something that is trained, or the input, is in front of edge E.
+  template <int E, class R> static bool wanted(const Backward<R>& b) {
+    constexpr long end = plan.nodes[E].at.parameter + plan.nodes[E].needs.stored;
+    return b.dx || !(plan.edges[E].from_input || b.r.frozen(b.at.parameter + end));
+  }
   template <int E, class R> static long values(const Backward<R>& b) { return sample_pitch(plan.edges[E].extents) * b.r.batch; }
 
   /// What comes from outside for the edge of output I.
@@ -167,17 +171,17 @@ template <GraphLike L, class In> struct Node<L, In> {
 
   template <int I, class R> static void backward_item(const Backward<R>& b, const typename R::Activation** gradients) {
     constexpr GraphItem item = plan.items[I];
+    if constexpr (item.writes())
+      if (!wanted<I>(b)) return;
     if constexpr (item.kind == Kind::layer) {
       constexpr int E = item.reads[0];
       auto* part = part_of<I, 0>(b);
-      if (plan.edges[I].from_input && !b.dx) return;  // a layer that only renames the input
       const auto* given = NodeAt<I>::backward(b.r, b.at + plan.nodes[I].at, edge<E>(b), edge<I>(b), gradients[I], part);
       if (wanted<E>(b)) take<I, 0>(b, gradients, given);
     } else if constexpr (item.kind == Kind::join) {
       join_backward<I>(b, gradients, std::make_integer_sequence<int, item.read_count>{});
     } else if constexpr (item.kind == Kind::input) {
       constexpr Extents e = plan.edges[I].extents;
-      if (!b.dx) return;
       if constexpr (plan.split_input)
         ops::copy_rows<typename R::Device>(b.dx + plan.nodes[I].offset, in_pitch, gradients[I], sample_pitch(e), b.r.batch,
                                            e.count());
