@@ -75,7 +75,7 @@ struct Points {
   }
 };
 
-std::vector<double> gradients(long first_trained, int threads, sk::Execution execution) {
+template <class Model = ::Model> std::vector<double> gradients(long first_trained, int threads, sk::Execution execution) {
   const Points points;
   Model model{sk::Seed{5}};
   sk::Executor executor{
@@ -83,6 +83,23 @@ std::vector<double> gradients(long first_trained, int threads, sk::Execution exe
   executor.forward_backward(points.batch(), {.key = 1});
   executor.forward_backward(points.batch(), {.accumulate = true, .key = 2});
   return {model.gradients().begin(), model.gradients().end()};
+}
+
+/// Frozen up to each parameter in turn, and all of it.
+template <class Model> void check_every_beginning(int threads) {
+  const std::vector<double> all = gradients<Model>(0, threads, sk::Execution::layer_wise);
+  for (const sk::plan::Entry& e : Model::program.parameters()) {
+    const std::vector<double> some = gradients<Model>(e.offset, threads, sk::Execution::layer_wise);
+    const sk::plan::LayerNode& layer = Model::program.ops()[static_cast<std::size_t>(e.operation)];
+    INFO(std::string_view(Model::program.name(e)) << ", " << threads << " threads");
+    bool same = true, zeros = true;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      if (static_cast<long>(i) >= e.offset) same = same && some[i] == all[i];
+      else if (static_cast<long>(i) < layer.parameter) zeros = zeros && some[i] == 0;
+    CHECK(same);
+    CHECK(zeros);
+  }
+  CHECK(gradients<Model>(Model::sizes.stored, threads, sk::Execution::layer_wise) == std::vector<double>(all.size()));
 }
 
 /// Adam, with the first so many of the network's children frozen.
@@ -122,22 +139,23 @@ void require_close(const Result& a, const Result& b) {
 }  // namespace
 
 TEST_CASE("gradients of what is trained are those of a training of all, and none are made before it", "[train]") {
-  for (const int threads : {1, 2, 4}) {
-    const std::vector<double> all = gradients(0, threads, sk::Execution::layer_wise);
-    for (const sk::plan::Entry& e : Model::program.parameters()) {
-      const std::vector<double> some = gradients(e.offset, threads, sk::Execution::layer_wise);
-      const sk::plan::LayerNode& layer = Model::program.ops()[static_cast<std::size_t>(e.operation)];
-      INFO(std::string_view(Model::program.name(e)) << ", " << threads << " threads");
-      bool same = true, zeros = true;
-      for (std::size_t i = 0; i < all.size(); ++i)
-        if (static_cast<long>(i) >= e.offset) same = same && some[i] == all[i];
-        else if (static_cast<long>(i) < layer.parameter) zeros = zeros && some[i] == 0;
-      CHECK(same);
-      CHECK(zeros);
-    }
-    CHECK(gradients(Model::sizes.stored, threads, sk::Execution::layer_wise) == std::vector<double>(all.size()));
-  }
+  for (const int threads : {1, 2, 4}) check_every_beginning<Model>(threads);
   CHECK_THROWS_WITH(gradients(-1, 1, sk::Execution::layer_wise), Catch::Contains(".first_trained is -1"));
+}
+
+TEST_CASE("a frozen beginning ends within containers of a graph, and within blocks of blocks", "[train]") {
+  using L = nn::Linear<6>;
+  using Wired = nn::Graph<nn::Input<struct x>, nn::Apply<L, nn::From<x>, nn::To<struct a>>,
+                          nn::Apply<nn::Sequential<L, nn::Tanh>, nn::From<a>, nn::To<struct b>>,
+                          nn::Apply<nn::Residual<nn::Sequential<L, nn::Tanh>>, nn::From<b>, nn::To<struct c>>,
+                          nn::Apply<nn::Add, nn::From<a, c>, nn::To<struct d>>,
+                          nn::Apply<nn::Linear<3>, nn::From<d>, nn::To<struct y>>, nn::Output<y>>;
+  using Block = nn::Sequential<nn::Residual<nn::Sequential<L, nn::Tanh, L>>, nn::Relu>;
+  using Nested = nn::Sequential<L, nn::Tanh, nn::Repeat<3, nn::Sequential<nn::Repeat<2, Block>>>, nn::Linear<3>>;
+  for (const int threads : {1, 2}) {
+    check_every_beginning<sk::Model<Wired, sk::Shape<5>, sk::Cpu, double>>(threads);
+    check_every_beginning<sk::Model<Nested, sk::Shape<5>, sk::Cpu, double>>(threads);
+  }
 }
 
 TEST_CASE("backward ends at the first layer that is trained", "[train]") {

@@ -82,13 +82,11 @@ template <RepeatLike L, class In> struct Node<L, In> {
                                                                    const typename R::Activation* y,
                                                                    const typename R::Activation* dy, typename R::Activation* dx) {
     detail::NoSplit<R> guard(r);
-    const bool wanted = dx && r.wants_gradient(at.parameter);
     for (long k = n - 1; k >= 0; --k) {
       const long begin = at_block(at, k).parameter;
-      typename R::Activation* to = k == 0                    ? wanted || block.room > 0 ? dx : nullptr
-                                   : r.wants_gradient(begin) ? edge_gradient(r, at, k, dx)
-                                                             : nullptr;
-      if (!(k == 0 ? wanted : to != nullptr) && r.frozen(begin + block.stored)) return nullptr;
+      const bool wanted = (k > 0 || dx) && r.wants_gradient(begin);
+      if (!wanted && r.frozen(begin + block.stored)) return nullptr;
+      typename R::Activation* to = !(wanted || block.room > 0) ? nullptr : k == 0 ? dx : edge_gradient(r, at, k, dx);
       dy = Block::backward(r, at_block(at, k), k == 0 ? x : edge(r, at, k - 1), k + 1 == n ? y : edge(r, at, k), dy, to);
     }
     return dy;
