@@ -2,6 +2,9 @@
 // A layer on each position of a sequence: the bits of the same layer on as many samples, and finite differences.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cmath>
+
 #include <skein/nn/check_gradients.hpp>
 #include <skein/nn/each_position.hpp>
 #include <skein/nn/tanh.hpp>
@@ -33,6 +36,47 @@ template <int N, int T, int C, class S, class... Options> void is_the_layer_alon
   CHECK(h.worst_gap() == 0);
   CHECK(h.intact());
 }
+/// N outputs, tanh(x W + b), in plain loops: it reads x and y in backward, and the first half of that adds the bias gradient.
+template <int N> struct Bent {
+  static constexpr sk::LayerInfo describe(sk::Extents in) {
+    const int k = in.last();
+    sk::LayerInfo info{.output = {1, {N}}, .saves_input = true, .saves_output = true};
+    info.parameters[0] = {"weight", {2, {k, N}}, sk::Init::fan_in_uniform, k, N};
+    info.parameters[1] = {"bias", {1, {N}}, sk::Init::zeros, k, N};
+    return info;
+  }
+  template <class In, class Frame> static void forward(Frame& f) {
+    each<In>(f, [&](long y, long j, long) { f.y[y] = f.parameters[bias<In> + j]; });
+    each_pair<In>(f, [&](long x, long y, long w) { f.y[y] += f.x[x] * f.parameters[w]; });
+    each<In>(f, [&](long y, long, long) { f.y[y] = std::tanh(f.y[y]); });
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    backward_input<In>(f);
+    backward_parameters<In>(f);
+  }
+  template <class In, class Frame> static void backward_input(Frame& f) {
+    each<In>(f, [&](long y, long j, long) { f.gradients[bias<In> + j] += slope(f, y); });
+    if (!f.dx) return;
+    std::fill_n(f.dx, f.batch * sk::row_pitch(In::count), 0);
+    each_pair<In>(f, [&](long x, long y, long w) { f.dx[x] += slope(f, y) * f.parameters[w]; });
+  }
+  template <class In, class Frame> static void backward_parameters(Frame& f) {
+    each_pair<In>(f, [&](long x, long y, long w) { f.gradients[w] += slope(f, y) * f.x[x]; });
+  }
+
+ private:
+  template <class In> static constexpr long bias = In::count* sk::row_pitch(N);
+  static auto slope(const auto& f, long y) { return f.dy[y] * (1 - f.y[y] * f.y[y]); }
+  template <class In> static void each(const auto& f, auto body) {
+    for (long n = 0; n < f.batch; ++n)
+      for (long j = 0; j < N; ++j) body(n * sk::row_pitch(N) + j, j, n);
+  }
+  template <class In> static void each_pair(const auto& f, auto body) {
+    each<In>(f, [&](long y, long j, long n) {
+      for (long i = 0; i < In::count; ++i) body(n * sk::row_pitch(In::count) + i, y, i * sk::row_pitch(N) + j);
+    });
+  }
+};
 }  // namespace
 
 TEST_CASE("Linear on each position is Linear on as many samples", "[nn]") {
@@ -54,8 +98,18 @@ TEST_CASE("Linear on each position has the gradient of finite differences", "[nn
   CHECK(nn::analyze<Net>(sk::Tokens<4>::extents).output == sk::Extents{2, {4, 5}});
 }
 
+TEST_CASE("A layer of one's own on each position has the gradient of finite differences, with gaps and without", "[nn]") {
+  support::LayerHarness<nn::EachPosition<Bent<5>>, sk::Shape<3, 7>, double>(3).check_gradients();
+  support::LayerHarness<nn::EachPosition<Bent<16>>, sk::Shape<3, 7>, double>(3).check_gradients();
+  support::LayerHarness<nn::EachPosition<Bent<5>>, sk::Shape<3, 16>, double>(3).check_gradients();
+  support::LayerHarness<nn::EachPosition<Bent<16>>, sk::Shape<3, 16>, double>(3).check_gradients();
+  const auto check = sk::check_gradients<nn::Sequential<nn::EachPosition<Bent<5>>, nn::EachPosition<Bent<3>>>, sk::Shape<2, 7>>();
+  INFO(check.text());
+  CHECK(check);
+}
+
 TEST_CASE("EachPosition takes sequences", "[nn]") {
-  STATIC_REQUIRE(nn::EachPosition<nn::Linear<5>>::describe({1, {7}}).fault == nn::Fault::own);
-  STATIC_REQUIRE(nn::EachPosition<nn::Linear<5>>::describe({3, {2, 3, 7}}).fault == nn::Fault::own);
+  STATIC_REQUIRE(nn::EachPosition<nn::Linear<5>>::describe({1, {7}}).fault == nn::Fault::wants_sequence);
+  STATIC_REQUIRE(nn::EachPosition<nn::Linear<5>>::describe({3, {2, 3, 7}}).fault == nn::Fault::wants_sequence);
   STATIC_REQUIRE(nn::EachPosition<nn::Linear<5>>::describe({2, {3, 7}}).parameter_count() == 40);
 }

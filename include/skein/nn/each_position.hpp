@@ -26,18 +26,23 @@ template <class Layer> struct EachPosition {
     LayerInfo info = L::describe(one);
     const int positions = static_cast<int>(in.count() / in.last());
     const int n = info.output.last();
-    if (info.fault == Fault::none && (in.rank != 2 || info.saved_for_backward + info.saved_bytes + info.batch_statistics > 0))
-      info.fault = Fault::own;
+    const long saved = info.saved_for_backward + info.saved_bytes + info.batch_statistics;
+    if (info.fault == Fault::none) info.fault = in.rank != 2 ? Fault::wants_sequence : saved > 0 ? Fault::own : Fault::none;
+    const bool copies_x = padded(one), copies_y = padded({1, {n}});
     info.output = {2, {positions, n}};
-    info.saved_for_backward =
-        positions * (padded(one) ? row_pitch(in.last()) : 0) + positions * (padded({1, {n}}) ? row_pitch(n) : 0);
-    info.saves_input = !padded(one);
+    info.saved_for_backward =  // of x and its gradient; of y and its gradient, which take one array by turns where they can
+        positions * ((copies_x ? 2 * row_pitch(in.last()) : 0) + (copies_y ? (1 + info.saves_output) * row_pitch(n) : 0));
+    info.saved_by_backward = false;
+    info.saves_input = info.saves_input && !copies_x;
+    info.saves_output = info.saves_output && !copies_y;
+    info.remakes_output = Remakes::never;
     info.flops *= positions;
     info.curvature = {};
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) {
-    KernelNeeds all = L::template needs<Device>(Extents{1, {in.last()}});
+    KernelNeeds all;
+    if constexpr (HasNeeds<L>) all = L::template needs<Device>(Extents{1, {in.last()}});
     all.splits_gradients = false;  // positions of other workers are not in one array with gaps
     return all;
   }
@@ -55,24 +60,20 @@ template <class Layer> struct EachPosition {
     if constexpr (Sizes<In>::copies_y) copy_rows<In, Sizes<In>::n>(f, f.y, Sizes<In>::n, inner.y, row_pitch(Sizes<In>::n));
   }
   template <class In, class Frame> static void backward(Frame& f) {
-    using One = typename Sizes<In>::One;
     Frame inner = rows_of<In>(f);
-    if constexpr (Sizes<In>::copies_x) inner.x = x_rows<In>(f);
+    if constexpr (Sizes<In>::copies_x) {
+      inner.x = x_rows<In>(f);
+      if (f.dx) inner.dx = dx_rows<In>(f);
+    }
     if constexpr (Sizes<In>::copies_y) {
-      auto* dy = y_rows<In>(f);
+      auto* dy = dy_rows<In>(f);
       copy_rows<In, Sizes<In>::n>(f, dy, row_pitch(Sizes<In>::n), f.dy, Sizes<In>::n);
+      inner.y = y_rows<In>(f);
       inner.dy = dy;
     }
-    if constexpr (!Sizes<In>::copies_x) {
-      L::template backward<One>(inner);
-    } else {  // the rows of x become those of its gradient when nobody reads them any more
-      inner.dx = nullptr;
-      L::template backward<One>(inner);
-      if (!f.dx) return;
-      inner.dx = x_rows<In>(f);
-      L::template backward_input<One>(inner);
-      copy_rows<In, Sizes<In>::c>(f, f.dx, Sizes<In>::c, inner.dx, row_pitch(Sizes<In>::c));
-    }
+    L::template backward<typename Sizes<In>::One>(inner);
+    if constexpr (Sizes<In>::copies_x)
+      if (f.dx) copy_rows<In, Sizes<In>::c>(f, f.dx, Sizes<In>::c, inner.dx, row_pitch(Sizes<In>::c));
   }
   template <class In, class Frame> static void pack_weights(Frame& f) {
     if constexpr (HasPackWeights<L>) L::template pack_weights<typename Sizes<In>::One>(f);
@@ -91,6 +92,7 @@ template <class Layer> struct EachPosition {
     using One = Shape<static_cast<int>(c)>;
     static constexpr long n = L::describe(One::extents).output.last();
     static constexpr bool copies_x = row_pitch(c) != c, copies_y = row_pitch(n) != n;
+    static constexpr bool saves_y = L::describe(One::extents).saves_output;
   };
   /// The frame of as many samples as there are positions.
   template <class In, class Frame> static Frame rows_of(const Frame& f) {
@@ -99,12 +101,16 @@ template <class Layer> struct EachPosition {
     inner.saved_for_backward = nullptr;
     return inner;
   }
-  template <class In, class Frame> static auto* x_rows(const Frame& f) {
-    return reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward);
+  // What is copied lies in this order.
+  template <class In, class Frame> static auto* x_rows(const Frame& f) { return rows<In>(f, 0, 0); }
+  template <class In, class Frame> static auto* dx_rows(const Frame& f) { return rows<In>(f, 1, 0); }
+  template <class In, class Frame> static auto* y_rows(const Frame& f) { return rows<In>(f, 2, 0); }
+  template <class In, class Frame> static auto* dy_rows(const Frame& f) {  // over y, which nobody reads in backward
+    return rows<In>(f, 2, Sizes<In>::saves_y);
   }
-  template <class In, class Frame> static auto* y_rows(const Frame& f) {
-    const long before = Sizes<In>::copies_x ? f.batch * Sizes<In>::positions * row_pitch(Sizes<In>::c) : 0;
-    return reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward + before);
+  template <class In, class Frame> static auto* rows(const Frame& f, long of_x, long of_y) {
+    const long pitch = (Sizes<In>::copies_x ? of_x * row_pitch(Sizes<In>::c) : 0) + of_y * row_pitch(Sizes<In>::n);
+    return reinterpret_cast<typename Frame::Activation*>(f.saved_for_backward + f.batch * Sizes<In>::positions * pitch);
   }
   template <class In, long Columns, class Frame, class T>
   static void copy_rows(const Frame& f, T* to, long to_pitch, const T* from, long from_pitch) {
