@@ -12,6 +12,7 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/executor.hpp>
+#include <skein/nn/recompute.hpp>
 
 #include <skein/nn/tanh.hpp>
 
@@ -43,6 +44,16 @@ template <bool Last> struct Copy {
   }
 };
 
+/// Makes its output again, so that a Sequential need not keep it.
+struct Remade : own_layers::ScaleByHand {
+  static constexpr sk::LayerInfo describe(sk::Extents in) {
+    sk::LayerInfo info = own_layers::ScaleByHand::describe(in);
+    info.remakes_output = nn::Remakes::from_input;
+    return info;
+  }
+  template <class In, class Frame> static void remake(Frame& f) { forward<In>(f); }
+};
+
 }  // namespace
 
 TEST_CASE("a sequence has the gradient of finite differences", "[nn]") {
@@ -69,6 +80,10 @@ TEST_CASE("nested sequences, residuals, branches and repeats have the gradient o
   check_gradient<nn::Sequential<Linear<6>, nn::Repeat<3, nn::Residual<nn::Sequential<Linear<7>, Tanh, Linear<6>>>>, Linear<2>>,
                  sk::Shape<4>>();
   check_gradient<nn::Sequential<nn::Repeat<4, nn::Sequential<Linear<4>, Tanh>>, nn::Repeat<1, Linear<4>>>, sk::Shape<4>>();
+}
+TEST_CASE("what a leaf makes again in backward, a container of it does not", "[nn]") {
+  check_gradient<nn::Sequential<Linear<6>, Remade, Remade, nn::Repeat<2, Remade>, Remade, nn::Recompute<Remade>, Linear<2>>,
+                 sk::Shape<4>>();
 }
 TEST_CASE("a gradient that workers divide among them is the same", "[nn]") {
   check_gradient<nn::Sequential<Linear<20, true>, Tanh, nn::Identity, Linear<33, true>, Tanh, Linear<17, true>, nn::Identity>,

@@ -24,6 +24,7 @@ template <class Block> struct Recompute {
     t.stacked = b.scratch;
     t.saves_input = true;
     t.saves_output = false;
+    t.remakes_output = Remakes::never;
     if (t.fault == Fault::none && b.carries_state) t.fault = Fault::recomputes_state;
     return t;
   }

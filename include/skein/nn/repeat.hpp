@@ -37,6 +37,7 @@ template <int N, class Block> struct Repeat {
     t.in_place = n > 1 || b.in_place;
     if (b.in_place && n > 1) t.room = edge + b.room;
     t.aliases = t.whole_gradient = false;
+    t.remakes_output = Remakes::never;
     if (t.fault == Fault::none && (b.aliases || !(b.output == in))) t.fault = Fault::repeat_changes_shape;
     if (N < 1) t.fault = Fault::repeats_nothing;
     return t;
