@@ -107,6 +107,26 @@ TEST_CASE("an input file reads whole blocks or throws with the byte") {
   CHECK_THROWS_WITH(file.read_at(6, block, 4), (folder / "x") + " (byte 6): was cut while it was read");
 }
 
+TEST_CASE("after a write that failed the old file stays, also where the program goes on to its commit") {
+  support::TemporaryFolder folder;
+  const std::string path = folder / "x";
+  put(path, "old");
+  const support::Child child = support::start_process([&]() -> std::string {
+    const rlimit small{4096, RLIM_INFINITY};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return "no limit";
+    AtomicFile file(path);
+    try {
+      file.append(std::string(5000, 'x').data(), 5000);
+    } catch (const sk::FileError&) {}
+    file.write_at(0, "new", 3);
+    file.commit();
+    return "it was committed";
+  });
+  CHECK(support::wait_for(child) == path + ": stays as it was: not all of its new contents could be written");
+  CHECK(support::read_text(path) == "old");
+  CHECK(folder.names().size() == 1);
+}
+
 TEST_CASE("what is no regular file is refused without waiting for it") {
   support::TemporaryFolder folder;
   CHECK_THROWS_WITH(sk::train::InputFile(folder / "none"), (folder / "none") + ": cannot be opened: No such file or directory");

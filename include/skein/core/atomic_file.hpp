@@ -43,9 +43,11 @@ class AtomicFile {
   long long size() const { return end_; }
 
   void append(const void* bytes, std::size_t count) { write_at(end_, bytes, count); }
+  /// Where it throws, parts may be written: the file can then no longer be committed.
   void write_at(long long offset, const void* bytes, std::size_t count);
 
-  /// Everything to the disk, then the new name, then the name to the disk. After it the old file is gone.
+  /// Everything to the disk, then the new name, then the name to the disk. After it the old file is gone. Throws FileError, and
+  /// leaves the old file, also where a write failed before.
   void commit();
 
  private:
@@ -57,6 +59,7 @@ class AtomicFile {
   std::string path_, partial_;
   int file_ = -1, mode_ = -1;  // of the old file, where there is one
   long long end_ = 0;
+  bool broken_ = false;  // by a write that failed
 };
 
 }  // namespace skein::inline SKEIN_ABI

@@ -53,7 +53,10 @@ SKEIN_INLINE void AtomicFile::write_at(long long offset, const void* bytes, std:
     const ssize_t n = ::pwrite(file_, next, count < (1u << 30) ? count : (1u << 30), offset);
     if (n < 0 && errno == EINTR) continue;
     if (n == 0) errno = EIO;  // which no disk does
-    if (n <= 0) fail(offset, "cannot be written");
+    if (n <= 0) {
+      broken_ = true;
+      fail(offset, "cannot be written");
+    }
     next += n;
     offset += n;
     count -= static_cast<std::size_t>(n);
@@ -62,6 +65,7 @@ SKEIN_INLINE void AtomicFile::write_at(long long offset, const void* bytes, std:
 }
 
 SKEIN_INLINE void AtomicFile::commit() {
+  if (broken_) throw FileError(path_, -1, "stays as it was: not all of its new contents could be written");
   if (mode_ >= 0 && (mode_ | 0600) != mode_) (void)::fchmod(file_, static_cast<mode_t>(mode_));
   if (detail::sync(file_) != 0) fail(-1, "cannot be brought to the disk (fsync)");
   if (::rename(partial_.c_str(), path_.c_str()) != 0) fail(-1, "cannot be renamed to its final name");
