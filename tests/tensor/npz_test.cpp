@@ -117,6 +117,14 @@ TEST_CASE("a file that is written appears whole or not at all") {
     throw 42;
   } catch (int) {}
   CHECK(sk::load_npz(folder / "a.npz").names() == std::vector<std::string>{"w"});
+  const support::Child full = support::start_process([&]() -> std::string {
+    const rlimit small{4096, 4096};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return "no limit";
+    sk::NpzWriter out(folder / "a.npz");
+    return text_of([&] { out.add("v", sk::ones<float>(3000)); });  // caught: the writer goes out of scope in peace
+  });
+  CHECK(support::wait_for(full).find("cannot be written: File too large") != std::string::npos);
+  CHECK(sk::load_npz(folder / "a.npz").names() == std::vector<std::string>{"w"});
   sk::save_npy(folder / "a.npy", sk::ones<float>(3));
   const support::Child child = support::start_process([&]() -> std::string {
     const rlimit small{4096, 4096};
@@ -164,9 +172,34 @@ TEST_CASE("65,535 arrays are opened in less than a second, and two of one name a
   CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 2);  // searched one by one: 9 s and more
   sk::NpzWriter twice(folder / "twice.npz");
   twice.add("w", one);
-  twice.add("w", one);
+  CHECK(text_of([&] { twice.add("w", one); }) ==
+        "npz: " + folder / "twice.npz" + " has an array 'w' already: give each a name of its own");
   twice.close();
-  CHECK(text_of([&] { sk::load_npz(folder / "twice.npz"); }).find("has two arrays 'w'") != std::string::npos);
+  CHECK(sk::load_npz(folder / "twice.npz").names().size() == 1);
+  sk::NpzWriter two(folder / "two.npz");
+  two.add("v", one);
+  two.add("w", one);
+  two.close();
+  std::string text = support::read_text(folder / "two.npz");
+  for (std::size_t at = 0; (at = text.find("v.npy", at)) != std::string::npos;) text[at] = 'w';
+  const Bytes b(text.begin(), text.end());
+  CHECK_THAT(fault(b), Catch::Contains("has two arrays 'w'"));
+}
+
+TEST_CASE("a name beyond ASCII is marked as UTF-8, which readers of zip archives take for another code otherwise") {
+  const support::TemporaryFolder folder;
+  for (const std::string name : {"weights",
+                                 "gr\xc3\xb6\xc3\x9f"
+                                 "e"}) {
+    sk::NpzWriter out(folder / "a.npz");
+    out.add(name, sk::ones<float>(3));
+    out.close();
+    std::ifstream in(folder / "a.npz", std::ios::binary);
+    const Bytes b(std::istreambuf_iterator<char>(in), {});
+    const int mark = name == "weights" ? 0 : 8;
+    CHECK((b[7] == mark && b[directory(b) + 9] == mark));
+    CHECK(sk::load_npz(folder / "a.npz").names() == std::vector<std::string>{name});
+  }
 }
 
 #if !SKEIN_TEST_ASAN && !SKEIN_TEST_TSAN

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -119,9 +120,11 @@ class NpzWriter {
   explicit NpzWriter(const std::string& path, NpzMethod method = NpzMethod::stored);
   NpzWriter(const NpzWriter&) = delete;
   NpzWriter& operator=(const NpzWriter&) = delete;
-  /// Finishes the file where close() was not called, unless an exception passes; errors are then lost.
+  /// Finishes the file where close() was not called, unless an exception passes or an add() failed to write; errors are then
+  /// lost.
   ~NpzWriter();
 
+  /// Throws ArgumentError for a name that the file has already.
   template <TensorExpression E> void add(const std::string& name, const E& e) {
     using T = std::remove_cvref_t<E>;
     if constexpr (!std::is_same_v<typename T::Device, Cpu>) {
@@ -158,7 +161,8 @@ class NpzWriter {
   std::unique_ptr<AtomicFile> file_;  // until close()
   int exceptions_ = std::uncaught_exceptions();
   std::string directory_, comment_;
-  std::uint64_t at_ = 0, entries_ = 0;
+  std::set<std::string> names_;
+  std::uint64_t at_ = 0;
 };
 
 }  // namespace skein::inline SKEIN_ABI

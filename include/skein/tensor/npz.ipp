@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of npz.hpp.
 #pragma once
+#include <algorithm>
+
 #include "npz.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -195,7 +197,7 @@ SKEIN_INLINE NpzWriter::~NpzWriter() {
 
 SKEIN_INLINE void NpzWriter::close() {
   if (!file_) return;
-  const std::uint64_t begin = at_, count = entries_;
+  const std::uint64_t begin = at_, count = names_.size();
   write(directory_);
   std::string end;
   append(end, 0x06054b50, 4);
@@ -242,7 +244,7 @@ SKEIN_INLINE std::string NpzWriter::deflated(const std::string& plain) {
 }
 
 SKEIN_INLINE void NpzWriter::check_fits(const std::string& name, std::uint64_t bytes) const {
-  if (name.size() > 0xffff || entries_ == 0xffff)
+  if (name.size() > 0xffff || names_.size() == 0xffff)
     throw FileError(path_, static_cast<long long>(at_),
                     "cannot take another array: .npz files have up to 65535, of names up to 65535 bytes (without .npy)");
   if (bytes <= 0xf0000000u && at_ + bytes + 2 * name.size() + 128 + directory_.size() <= 0xffff0000u) return;
@@ -253,13 +255,17 @@ SKEIN_INLINE void NpzWriter::check_fits(const std::string& name, std::uint64_t b
 
 SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& plain) {
   if (!file_) throw FileError(path_, -1, "is closed already");
+  if (names_.count(name))
+    throw ArgumentError("npz: " + path_ + " has an array " + in_quotes(name.substr(0, name.size() - 4)) +
+                        " already: give each a name of its own");
   check_fits(name, method_ == NpzMethod::stored || plain.size() > 0xf0000000u ? plain.size() : 0);
   const std::string packed = method_ == NpzMethod::deflated ? deflated(plain) : plain;
   check_fits(name, packed.size());
   const std::uint64_t begin = at_;
+  const bool is_ascii = std::all_of(name.begin(), name.end(), [](char c) { return static_cast<unsigned char>(c) < 0x80; });
   std::string common;  // what the local header and the directory share
   append(common, 20, 2);
-  append(common, 0, 2);
+  append(common, is_ascii ? 0 : 0x800, 2);  // the name is in UTF-8
   append(common, method_ == NpzMethod::deflated ? 8 : 0, 2);
   append(common, 0, 2);
   append(common, 0x21, 2);  // 1 January 1980: files do not depend on the clock
@@ -281,7 +287,7 @@ SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& pla
   append(directory_, 0, 4);
   append(directory_, begin, 4);
   directory_ += name;
-  ++entries_;
+  names_.insert(name);
 }
 
 }  // namespace skein::inline SKEIN_ABI
