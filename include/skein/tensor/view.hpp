@@ -143,11 +143,14 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
   template <int R> constexpr TensorView<Scalar_, R, Device> reshape(Dims<R> to) const {
     long known = 1, open = -1;
     for (int i = 0; i < R; ++i) {
+      if (to.e[i] < -1)
+        throw ShapeError("reshape: an extent is " + std::to_string(to.e[i]) + ": only -1, whatever is left, is negative");
       if (to.e[i] != -1) known *= to.e[i];
       else if (open < 0) open = i;
       else throw ShapeError("reshape: only one extent may be -1");
     }
-    if (open >= 0 && known > 0) to.e[open] = size() / known;
+    if (open >= 0 && known == 0) throw ShapeError("reshape: beside an extent of 0 none can be -1: any would do");
+    if (open >= 0) to.e[open] = size() / known;
     if (to.count() != size()) detail::throw_shapes("reshape", extents, to, "differ in their number of values");
     if (!contiguous())
       detail::throw_shapes("reshape", extents, to, "do not share memory: the view has gaps or another order, copy() it first");
