@@ -20,6 +20,9 @@ TEST_CASE("tensors, views and expressions print alike") {
   CHECK(sk::to_text(a(1), ".2f") == "[-3.00, 4.00]");
   CHECK(sk::to_text(sk::arange(3), "3") == "[  0,   1,   2]");
   CHECK(sk::to_text(a(0) / 3) == "[0.33333334, 0.8333333]");
+  CHECK(sk::to_text(sk::Tensor<std::uint64_t, 1>{~std::uint64_t{0}}, "5") == "[18446744073709551615]");
+  CHECK(sk::to_text(sk::Tensor<int, 1>{-1}, "5") == "[   -1]");
+  CHECK(sk::to_text(sk::Tensor<double, 1>{1e300}, ".300f").size() == 2 + 301 + 1 + 300);
   CHECK(text_of([&] { sk::to_text(a, "s"); }) == "to_text: 's' is no format of these values");
   CHECK(text_of([&] { sk::to_text(a, "*n"); }).find("is no format") != std::string::npos);
 }

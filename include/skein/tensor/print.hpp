@@ -37,12 +37,22 @@ void print_axes(std::string& out, const S* data, const Dims<8>& e, const Dims<8>
   out += ']';
 }
 
+/// Appends the number as printf's format says, however long that is.
+template <class V> void append_formatted(std::string& out, const char* format, V x) {
+  const int length = std::snprintf(nullptr, 0, format, x);
+  if (length < 0) throw ArgumentError("to_text: '" + std::string(format + 1) + "' is no format of a number: it is too wide");
+  const std::size_t before = out.size();
+  out.resize(before + static_cast<std::size_t>(length) + 1);
+  std::snprintf(out.data() + before, static_cast<std::size_t>(length) + 1, format, x);
+  out.pop_back();
+}
+
 /// One value: the shortest text that reads back as the same, or by a format such as ".3f" or "8.2e".
 template <class S> void print_value(std::string& out, S x, std::string_view format) {
-  char text[512] = "";
   if constexpr (std::is_same_v<S, bool>) {
     out += x ? "true" : "false";
   } else if (format.empty()) {
+    char text[64];
     out.append(text, std::to_chars(text, text + sizeof text, x).ptr);
   } else {
     const bool spoken = format.back() >= 'A';  // ends in a conversion
@@ -55,13 +65,12 @@ template <class S> void print_value(std::string& out, S x, std::string_view form
       throw ArgumentError("to_text: '" + std::string(format) + "' is no format of these values");
     if constexpr (std::is_floating_point_v<S>) {
       f += kind;
-      std::snprintf(text, sizeof text, f.c_str(), static_cast<double>(x));
+      append_formatted(out, f.c_str(), static_cast<double>(x));
     } else {
       f += "ll";
-      f += kind;
-      std::snprintf(text, sizeof text, f.c_str(), static_cast<long long>(x));
+      f += kind == 'd' && std::is_unsigned_v<S> ? 'u' : kind;
+      append_formatted(out, f.c_str(), static_cast<std::conditional_t<std::is_unsigned_v<S>, unsigned long long, long long>>(x));
     }
-    out += text;
   }
 }
 
