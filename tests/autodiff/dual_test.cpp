@@ -84,6 +84,19 @@ TEST_CASE("Dual: assignments do what the operators do", "[dual]") {
   CHECK(pow(a, b).derivative == Approx(8 * (3.0 / 2 - std::log(2.0))));
 }
 
+TEST_CASE("Dual: powers at 0 are those of numbers; not-a-number differs from itself", "[dual]") {
+  CHECK(pow(Dual<float>(0, 1), 0.5f).value == 0);
+  CHECK(pow(Dual<float>(0, 1), 0).value == 1);
+  CHECK(pow(Dual<float>(0, 1), 0).derivative == 0);
+  CHECK(pow(Dual<float>(0, 1), 1).derivative == 1);
+#if SKEIN_WITH_XSIMD
+  using V = xsimd::batch<float>;
+  CHECK(xsimd::all(pow(Dual<V>(V(0.0f), V(1.0f)), 1).derivative == V(1.0f)));
+  const Dual<V> none(V(std::numeric_limits<float>::quiet_NaN()), V(1.0f));
+  CHECK(xsimd::all(none != none));
+#endif
+}
+
 #if SKEIN_WITH_XSIMD
 TEST_CASE("Dual: each lane of a vector is a scalar", "[dual]") {
   using V = xsimd::batch<float>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/tensor/functions.hpp>
+#include <skein/tensor/reduce.hpp>
 
 #include <cmath>
 
@@ -86,6 +87,19 @@ TEST_CASE("a value does not depend on its place in a row") {
   const sk::Tensor<float, 1> strided(exp(a(sk::range(0, 67, 3))));
   const sk::Tensor<float, 1> dense(exp(a));
   for (long i = 0; i < strided.size(); ++i) CHECK(strided(i) == dense(3 * i));
+}
+
+TEMPLATE_TEST_CASE("not-a-number differs from itself, and powers are those of plain loops at the ends too", "", float, double) {
+  using S = TestType;
+  const S none = std::numeric_limits<S>::quiet_NaN(), most = std::numeric_limits<S>::infinity();
+  const sk::Tensor<S, 1> a{none, 1, 0, most, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, none};
+  const sk::Tensor<S, 1> cleared(where(a != a, S(0), S(1)));
+  CHECK(cleared(0) == 0);
+  CHECK(sum(cleared) == 15);
+  for (const S p : {S(0), S(1), S(3), S(-1), S(0.5)}) {
+    const sk::Tensor<S, 1> powers(pow(a, p));
+    for (long i = 1; i < 16; ++i) CHECK(powers(i) == std::pow(a(i), p));
+  }
 }
 
 TEST_CASE("not-a-number goes through relu and sign") {

@@ -55,7 +55,7 @@ template <class T> struct Dual {
   friend constexpr auto operator>(const Dual& a, const Dual& b) { return a.value > b.value; }
   friend constexpr auto operator>=(const Dual& a, const Dual& b) { return a.value >= b.value; }
   friend constexpr auto operator==(const Dual& a, const Dual& b) { return a.value == b.value; }
-  friend constexpr auto operator!=(const Dual& a, const Dual& b) { return a.value != b.value; }
+  friend constexpr auto operator!=(const Dual& a, const Dual& b) { return !(a.value == b.value); }
 
   /// condition ? a : b, lane by lane.
   template <class Condition> friend constexpr Dual where(const Condition& condition, const Dual& a, const Dual& b) {
@@ -125,9 +125,8 @@ template <class T> struct Dual {
   template <class Number>
   requires std::is_arithmetic_v<Number>
   friend constexpr Dual pow(const Dual& x, Number p) {
-    using std::pow;
-    const T exponent(static_cast<Scalar>(p)), less = pow(x.value, exponent - T(1));
-    return {less * x.value, x.derivative * exponent * less};
+    const T exponent(static_cast<Scalar>(p)), less(static_cast<Scalar>(p == 0 ? 0 : p - 1));  // of 1 = x^0 it is 0, also at 0
+    return {skein::detail::power(x.value, exponent), x.derivative * exponent * skein::detail::power(x.value, less)};
   }
   /// x^p for positive x.
   friend constexpr Dual pow(const Dual& x, const Dual& p) { return exp(p * log(x)); }

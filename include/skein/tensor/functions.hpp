@@ -15,17 +15,14 @@ namespace functions {
     using vectorizes = void;                                                                                          \
     template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const {                              \
       using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh, std::sin, std::cos, std::erf; \
-      using std::floor, std::ceil, std::pow;                                                                          \
+      using std::floor, std::ceil;                                                                                    \
       __VA_ARGS__;                                                                                                    \
     }                                                                                                                 \
   };
-#define SKEIN_FUNCTION_2(Name, ...)                                                                           \
-  struct Name {                                                                                               \
-    using vectorizes = void;                                                                                  \
-    template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x, const U& y) const { \
-      using std::pow;                                                                                         \
-      __VA_ARGS__;                                                                                            \
-    }                                                                                                         \
+#define SKEIN_FUNCTION_2(Name, ...)                                                                                          \
+  struct Name {                                                                                                              \
+    using vectorizes = void;                                                                                                 \
+    template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x, const U& y) const { __VA_ARGS__; } \
   };
 
 SKEIN_FUNCTION_2(Plus, return x + y)
@@ -37,12 +34,12 @@ SKEIN_FUNCTION_2(LessEqual, return x <= y)
 SKEIN_FUNCTION_2(Greater, return x > y)
 SKEIN_FUNCTION_2(GreaterEqual, return x >= y)
 SKEIN_FUNCTION_2(Equal, return x == y)
-SKEIN_FUNCTION_2(NotEqual, return x != y)
+SKEIN_FUNCTION_2(NotEqual, return !(x == y))  // xsimd's != is false for NaNs
 SKEIN_FUNCTION_2(And, return T(x & y))
 SKEIN_FUNCTION_2(Or, return T(x | y))
 SKEIN_FUNCTION_2(Minimum, return detail::choose(y < x, y, x))
 SKEIN_FUNCTION_2(Maximum, return detail::choose(x < y, y, x))
-SKEIN_FUNCTION_2(Power, return T(pow(x, y)))
+SKEIN_FUNCTION_2(Power, return T(detail::power(x, y)))
 
 SKEIN_FUNCTION_1(Negate, return T(-x))
 SKEIN_FUNCTION_1(Not, return T(!x))

@@ -3,6 +3,7 @@
 // part of a batch and of strided values. Everything is computed in whole batches, tails and strided rows too, so that a
 // value never depends on its position in a row. Without xsimd nothing is Batched and the evaluator's plain loops run.
 #pragma once
+#include <cmath>
 #include <concepts>
 
 #include "../core/config.hpp"
@@ -83,6 +84,15 @@ template <class S, class A> SKEIN_ALWAYS_INLINE xsimd::batch<S, A> choose(const 
   return xsimd::select(c, a, b);
 }
 
+/// x^y, lane by lane: xsimd's is exp(y log x), which is none at 0 and infinity, and not exact where the result is a whole number.
+template <class S, class A> SKEIN_NOINLINE xsimd::batch<S, A> power(const xsimd::batch<S, A>& x, const xsimd::batch<S, A>& y) {
+  alignas(64) S base[xsimd::batch<S, A>::size], exponent[xsimd::batch<S, A>::size];
+  x.store_aligned(base);
+  y.store_aligned(exponent);
+  for (std::size_t i = 0; i < xsimd::batch<S, A>::size; ++i) base[i] = std::pow(base[i], exponent[i]);
+  return xsimd::batch<S, A>::load_aligned(base);
+}
+
 #else
 
 template <class S> inline constexpr bool is_batched = false;
@@ -95,5 +105,9 @@ template <class S> void store_strided(S*, long, const Batch<S>&, long);
 #endif
 
 template <class S> constexpr S choose(bool c, S a, S b) { return c ? a : b; }
+template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto power(const T& x, const U& y) {
+  using std::pow;
+  return pow(x, y);
+}
 
 }  // namespace skein::inline SKEIN_ABI::detail
