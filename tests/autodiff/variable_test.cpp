@@ -97,6 +97,17 @@ TEST_CASE("a seed stands for the gradient of what follows") {
   CHECK_THROWS_WITH(y.backward(values(dims(3, 2), 9)), Catch::Contains("(3, 2)") && Catch::Contains("(2, 3)"));
 }
 
+TEST_CASE("a seed at a leaf adds to its gradient; powers have one at 0") {
+  Variable x(Tensor<double, 1>{0, 2});
+  sum(x * 3).backward();
+  x.backward(Tensor<double, 1>{1, 1});
+  CHECK((x.gradient()(0) == 4 && x.gradient()(1) == 4));
+  x.zero_gradient();
+  sum(pow(x, 1) + pow(x, 0)).backward();
+  CHECK((x.gradient()(0) == 1 && x.gradient()(1) == 1));
+  CHECK_THROWS_WITH(dot(x, Variable(Tensor<double, 1>{1})), "dot: shapes (2) and (1) differ: both vectors must have one length");
+}
+
 TEST_CASE("what has no gradient says why") {
   Variable x(values(dims(3), 1));
   CHECK_THROWS_WITH(x.gradient(), Catch::Contains("no backward() has reached"));

@@ -60,10 +60,11 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
     if (!node_->wants_gradient) throw ArgumentError("Variable::backward: nothing that this was made of wants a gradient");
     if (seed.shape() != shape())
       skein::detail::throw_shapes("backward", seed.shape(), shape(), "differ: the seed has the shape of the variable");
+    if (node_->leaf()) return node_->add(seed);
     node_->clear_gradient();
     node_->add(seed);
     detail::run_backward(node_);
-    if (!node_->leaf()) node_->clear_gradient();
+    node_->clear_gradient();
   }
 
   // For operations, also of your own: a result of these values, whose gradient hand_on(g) adds to the inputs by accumulate().
@@ -211,9 +212,10 @@ SKEIN_WITH_NUMBER(/, g / c, -g* c / (x.value() * x.value()))
 /// x^p with a constant p.
 template <AnyVariable X, Number N> X pow(const X& x, N p) {
   const auto c = static_cast<typename X::Scalar>(p);
+  const auto less = c == 0 ? c : c - 1;  // of 1 = x^0 the gradient is 0, also at 0
   return X::result(
-      eval(skein::pow(x.value(), c)), [x, c](const typename X::Values& g) { x.accumulate(g * c * skein::pow(x.value(), c - 1)); },
-      x);
+      eval(skein::pow(x.value(), c)),
+      [x, c, less](const typename X::Values& g) { x.accumulate(g * c * skein::pow(x.value(), less)); }, x);
 }
 
 namespace detail {
@@ -234,7 +236,7 @@ template <class S, int R, class D> Variable<S, 0, D> sum(const Variable<S, R, D>
 }
 /// The mean of all values: a number.
 template <class S, int R, class D> Variable<S, 0, D> mean(const Variable<S, R, D>& x) {
-  return sum(x) * (S(1) / static_cast<S>(std::max<long>(1, x.shape().count())));
+  return sum(x) / static_cast<S>(std::max<long>(1, x.shape().count()));
 }
 /// Sums along one axis, which stays with extent 1, so that the result broadcasts against x.
 template <class S, int R, class D> Variable<S, R, D> sum(const Variable<S, R, D>& x, int axis) {
@@ -267,7 +269,11 @@ template <class S, class D> Variable<S, 1, D> mv(const Variable<S, 2, D>& a, con
       a, x);
 }
 /// The inner product of two vectors.
-template <class S, class D> Variable<S, 0, D> dot(const Variable<S, 1, D>& a, const Variable<S, 1, D>& b) { return sum(a * b); }
+template <class S, class D> Variable<S, 0, D> dot(const Variable<S, 1, D>& a, const Variable<S, 1, D>& b) {
+  if (a.shape() != b.shape())
+    skein::detail::throw_shapes("dot", a.shape(), b.shape(), "differ: both vectors must have one length");
+  return sum(a * b);
+}
 
 /// The transposed matrix: extents (n, m) of one that is (m, n); its gradient is transposed back.
 template <class S, class D> Variable<S, 2, D> transpose(const Variable<S, 2, D>& x) {
