@@ -87,6 +87,20 @@ TEST_CASE("CrossEntropy's vectors and plain loops agree", "[loss]") {
   }
 }
 
+TEST_CASE("CrossEntropy takes nothing from a class of weight 0 whose logit is minus infinity", "[loss]") {
+  const float x[] = {1, 2, -std::numeric_limits<float>::infinity(), 0, 1, 2, -std::numeric_limits<float>::infinity(), 0};
+  const float weights[] = {1, 1, 0};
+  const std::int32_t labels[] = {0, 2};
+  for (const float smoothing : {0.0f, 0.1f}) {
+    skein::ops::CrossEntropyArguments<float> arguments{x, 4, 3, labels, 2, 1, nullptr};
+    arguments.smoothing = smoothing;
+    arguments.class_weights = weights;
+    const auto a = skein::ops::cross_entropy(skein::Cpu{}, arguments), b = skein::ops::reference::cross_entropy(arguments);
+    CHECK(std::isfinite(b.loss));
+    CHECK(test::close<float>(a.loss, b.loss));
+  }
+}
+
 TEST_CASE("CrossEntropy survives logits of any size", "[loss]") {
   const LossRows<float> rows{3, 4, {1e4, -1e4, 0, 1e4, -3e38, 3e38, 0, 1, 1000, 1001, 1002, 1003}, {}, {0, 1, 3}};
   const auto r = rows(CrossEntropy{}, 1.0);

@@ -66,10 +66,11 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArgumen
     const Scalar total = xsimd::hadd(total_lanes), log_total = std::log(total);
     const Scalar weight = p.class_weights ? static_cast<Scalar>(p.class_weights[label]) : Scalar(1);
     const Scalar hard = (1 - p.smoothing) * weight;
-    Scalar loss = hard * (log_total - (x[label] - top)), attention = hard;
+    Scalar loss = hard == 0 ? 0 : hard * (log_total - (x[label] - top)), attention = hard;  // not 0 times infinity
     if (share != 0) {  // sum_c w_c (-log p_c), spread by the smoothing
-      V spread(Scalar(0));
-      const auto add = [&](V logit, V w) { spread += w * (V(log_total) - (logit - V(top))); };
+      const V zero(Scalar(0));
+      V spread = zero;
+      const auto add = [&](V logit, V w) { spread += xsimd::select(w == zero, zero, w * (V(log_total) - (logit - V(top)))); };
       each_vector_of<Scalar>(
           n,
           [&](long c) {
