@@ -32,6 +32,39 @@ TEST_CASE("Adam's quotient is right to the last bits over thirty orders of magni
   CHECK(worst <= 4 * 1.2e-7f);
 }
 
+TEST_CASE("Gradients whose squares overflow, and NaNs, do the same in vectors as in the reference", "[ops]") {
+  for (const float gradient : {1e20f, 1e22f, std::numeric_limits<float>::quiet_NaN()}) {
+    const std::vector<float> g(16, gradient);
+    const float* gradients[] = {g.data()};
+    const auto agree = [&](auto arguments, auto state, auto step) {
+      std::vector<float> p(16, 1), s(16), t(16), p2 = p, s2 = s, t2 = t;
+      arguments.gradients = gradients;
+      arguments.gradient_count = 1;
+      arguments.end = 16;
+      arguments.parameters = p.data();
+      state(arguments, s.data(), t.data());
+      step(arguments);
+      arguments.parameters = p2.data();
+      state(arguments, s2.data(), t2.data());
+      ops::reference::update(arguments);
+      CHECK(std::isnan(p[0]) == std::isnan(p2[0]));
+      CHECK((std::isnan(p[0]) || p[0] == Approx(p2[0])));
+    };
+    ops::AdamArguments<float> adam;
+    adam.fresh1 = 0.1f, adam.beta2 = 0.999f, adam.fresh2 = 0.001f, adam.epsilon = 1e-8f, adam.rate = 1e-3f;
+    agree(
+        adam, [](auto& a, float* s, float* t) { a.first = s, a.second = t; }, [](const auto& a) { ops::adam(Cpu{}, a); });
+    ops::LionArguments<float> lion;
+    lion.lr = 0.1f, lion.fresh1 = 0.1f, lion.fresh2 = 0.01f;
+    agree(
+        lion, [](auto& a, float* s, float*) { a.momenta = s; }, [](const auto& a) { ops::cpu::lion(a); });
+    ops::RmsPropArguments<float> centered;
+    centered.lr = 0.1f, centered.alpha = 0.9f, centered.fresh = 0.1f, centered.epsilon = 1e-8f;
+    agree(
+        centered, [](auto& a, float* s, float* t) { a.square = s, a.average = t; }, [](const auto& a) { ops::cpu::rms_prop(a); });
+  }
+}
+
 TEST_CASE("An empty range touches nothing", "[ops]") {
   float p[1] = {3}, s[1] = {5};
   const float g[1] = {7};

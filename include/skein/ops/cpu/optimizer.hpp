@@ -5,6 +5,7 @@
 #include "../reference/optimizer.hpp"
 
 #if SKEIN_WITH_XSIMD
+#include <limits>
 #include <type_traits>
 SKEIN_BEGIN_INTRINSICS
 #include <xsimd/xsimd.hpp>
@@ -26,13 +27,15 @@ template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> fma(const xsimd
 }
 
 /// a / b. In 16 lanes of float the divider is the bottleneck of Adam's pass (a root and a quotient a vector): there, the 14-bit
-/// reciprocal and one Newton step on the quotient, right to the last bit or two.
+/// reciprocal and one Newton step on the quotient, right to the last bit or two. An infinite b is the greatest finite one: the
+/// step would multiply it by 0.
 template <class Scalar>
 SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> quotient(const xsimd::batch<Scalar>& a, const xsimd::batch<Scalar>& b) {
   using V = xsimd::batch<Scalar>;
   if constexpr (std::is_same_v<Scalar, float> && V::size == 16) {
-    const V reciprocal = xsimd::reciprocal(b), guess = a * reciprocal;
-    return detail::fma(guess, V(1.0f) - b * reciprocal, guess);
+    const V divisor = xsimd::min(V(std::numeric_limits<float>::max()), b);  // of a NaN: b
+    const V reciprocal = xsimd::reciprocal(divisor), guess = a * reciprocal;
+    return detail::fma(guess, V(1.0f) - divisor * reciprocal, guess);
   } else {
     return a / b;
   }
@@ -168,7 +171,7 @@ template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) {
   };
   const auto center = [=](V g, V s, V& average) {
     average = detail::fma(fresh, g - average, average);
-    return xsimd::max(xsimd::fnma(average, average, s), zero);
+    return xsimd::max(detail::fma(-average, average, s), zero);
   };
   if (p.average && p.momenta) {
     Scalar* const state[4] = {p.square, p.average, p.momenta, nullptr};
@@ -214,10 +217,11 @@ template <class Scalar> void adagrad(const AdagradArguments<Scalar>& p) {
 /// As reference::update of a LionArguments, in vectors.
 template <class Scalar> void lion(const LionArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
-  const V lr(-p.lr), fresh1(p.fresh1), fresh2(p.fresh2), decay(p.decay);
+  const V lr(-p.lr), fresh1(p.fresh1), fresh2(p.fresh2), decay(p.decay), zero(Scalar(0)), one(Scalar(1));
   Scalar* const state[2] = {p.momenta, nullptr};
   detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
-    const V direction = xsimd::sign(detail::fma(fresh1, g - s[0], s[0]));
+    const V mixed = detail::fma(fresh1, g - s[0], s[0]);
+    const V direction = xsimd::select(mixed > zero, one, xsimd::select(mixed < zero, -one, zero));  // of a NaN: 0
     value = detail::fma(lr, detail::fma(decay, value, direction), value);
     s[0] = detail::fma(fresh2, g - s[0], s[0]);
   });

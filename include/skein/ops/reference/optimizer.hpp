@@ -97,7 +97,7 @@ template <class Scalar> struct RmsPropArguments : UpdateArguments<Scalar> {
     Scalar s = state[0] = alpha * state[0] + fresh * g * g;
     if (average) {
       state[1] += fresh * (g - state[1]);
-      s -= state[1] * state[1];
+      s = std::fma(-state[1], state[1], s);  // rounded once: an infinite s stays one beside a square that overflows
     }
     Scalar d = g / (std::sqrt(s > 0 ? s : Scalar(0)) + epsilon);
     if (momenta) d = state[2] = momentum * state[2] + d;
