@@ -18,8 +18,8 @@ template <> struct GemmKernels<Cpu> {
   template <class Scalar> static void run(Transpose ta, Transpose tb, long m, long n, long k, Scalar alpha, const Scalar* A,
                                           long lda, const Scalar* B, long ldb, Scalar beta, Scalar* C, long ldc) {
 #if SKEIN_WITH_ONEDNN
-    if constexpr (std::is_same_v<Scalar, float>)  // below, the call costs more than the product
-      if (m * n * k > 16 * 16 * 16) return cpu::sgemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    if constexpr (std::is_same_v<Scalar, float>)  // below, the call costs more than the product; with alpha 0 oneDNN's reads C
+      if (m * n * k > 16 * 16 * 16 && alpha != 0) return cpu::sgemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 #endif
     reference::gemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   }
