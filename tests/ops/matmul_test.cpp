@@ -44,6 +44,10 @@ TEST_CASE("products with expressions, of nothing, and of what does not fit") {
   CHECK(text_of([&] {
           mm(a, sk::Tensor<float, 2>{{1, 2, 3}});
         }) == "mm: shapes (2, 2) and (1, 3) do not multiply: the columns of the first must be the rows of the second");
+  sk::Tensor<float, 2> c(sk::dims(2, 2));
+  CHECK(text_of([&] {
+          sk::mm_into<float, sk::Cpu>(c.view().reverse(0), a.view(), a.view());
+        }).find("its target, with dense rows, each behind the one before") != std::string::npos);
   CHECK(text_of([&] {
           mv(a, sk::Tensor<float, 1>{1, 2, 3});
         }) == "mv: shapes (2, 2) and (3) do not multiply: the columns of the matrix must be the length of the vector");

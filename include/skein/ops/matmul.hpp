@@ -64,14 +64,17 @@ template <class D> void check_ordinals(const char* operation, D a, D b) {
 }
 }  // namespace detail
 
-/// c = a b, matrices with extents (m, k), (k, n) and (m, n); c must not overlap a or b, and its rows must be dense.
+/// c = a b, matrices with extents (m, k), (k, n) and (m, n); c must not overlap a or b, and its rows must be dense and
+/// follow each other.
 template <class S, class D>
 void mm_into(const TensorView<S, 2, D>& c, const TensorView<const S, 2, D>& a, const TensorView<const S, 2, D>& b) {
   if (a.extents[1] != b.extents[0])
     detail::throw_shapes("mm", a.extents, b.extents, "do not multiply: the columns of the first must be the rows of the second");
-  if (c.extents[0] != a.extents[0] || c.extents[1] != b.extents[1] || (c.strides[1] != 1 && c.extents[1] != 1))
-    detail::throw_shapes("mm", dims(a.extents[0], b.extents[1]), c.extents,
-                         "differ: the first is that of the product, the second its target, with dense rows");
+  if (c.extents[0] != a.extents[0] || c.extents[1] != b.extents[1] || (c.strides[1] != 1 && c.extents[1] != 1) ||
+      (c.strides[0] < c.extents[1] && c.extents[0] > 1))
+    detail::throw_shapes(
+        "mm", dims(a.extents[0], b.extents[1]), c.extents,
+        "differ: the first is that of the product, the second its target, with dense rows, each behind the one before");
   detail::check_ordinals("mm", a.where, b.where);
   detail::check_ordinals("mm", c.where, a.where);
   const long m = a.extents[0], n = b.extents[1], k = a.extents[1];
