@@ -72,6 +72,7 @@ TEST_CASE("a float row of many entries does not lose what is small") {
   const sk::Csr<void> a(1, n, std::move(offsets), sk::arange<std::int32_t>(n));
   sk::Tensor<float, 1> x(sk::dims(n));
   x = 0.1f;
+  CHECK(support::close(mm(a, x.reshape(n, 1))(0, 0), static_cast<float>(n * static_cast<double>(0.1f)), support::Roundings::sum));
   CHECK(support::close(mv(a, x)(0), static_cast<float>(n * static_cast<double>(0.1f)), support::Roundings::sum));
 }
 

@@ -84,24 +84,38 @@ template <class M, class Index, class S> void spmv(const CsrView<M, Cpu, Index>&
     y[i] = sparse_dot(a.indices, a.values, static_cast<long>(a.offsets[i]), static_cast<long>(a.offsets[i + 1]), x);
 }
 
+/// sums[l] += the products of entries [k, end) of a row with `width` columns of B, up to 64.
+template <class M, class Index, class S> SKEIN_ALWAYS_INLINE void sparse_strip(const CsrView<M, Cpu, Index>& a, const S* b,
+                                                                               long ldb, long width, long k, long end,
+                                                                               S (&sums)[64]) {
+  for (; k < end; ++k) {
+    const S* row = b + static_cast<long>(a.indices[k]) * ldb;
+    S weight = 1;
+    if constexpr (!CsrView<M, Cpu, Index>::pattern) weight = a.values[k];
+    if (width == 64)
+      for (long l = 0; l < 64; ++l) sums[l] += weight * row[l];
+    else
+      for (long l = 0; l < width; ++l) sums[l] += weight * row[l];
+  }
+}
+
 /// Rows [begin, end) of C = A B with n columns; rows of B and C lie ldb and ldc apart. Strips of columns stay in registers.
 template <class M, class Index, class S>
 void spmm(const CsrView<M, Cpu, Index>& a, const S* b, long ldb, S* c, long ldc, long n, long begin, long end) {
-  constexpr long strip = 64;
+  constexpr long strip = 64, chunk = 128;
   for (long i = begin; i < end; ++i)
     for (long j = 0; j < n; j += strip) {
-      const long width = n - j < strip ? n - j : strip;
-      S sums[strip] = {};
-      for (long k = a.offsets[i]; k < static_cast<long>(a.offsets[i + 1]); ++k) {
-        const S* row = b + static_cast<long>(a.indices[k]) * ldb + j;
-        S weight = 1;
-        if constexpr (!CsrView<M, Cpu, Index>::pattern) weight = a.values[k];
-        if (width == strip)
-          for (long l = 0; l < strip; ++l) sums[l] += weight * row[l];
-        else
-          for (long l = 0; l < width; ++l) sums[l] += weight * row[l];
+      const long width = n - j < strip ? n - j : strip, last = static_cast<long>(a.offsets[i + 1]);
+      long k = static_cast<long>(a.offsets[i]);
+      double totals[strip] = {};
+      for (; last - k > chunk; k += chunk) {
+        S sums[strip] = {};
+        sparse_strip(a, b + j, ldb, width, k, k + chunk, sums);
+        for (long l = 0; l < width; ++l) totals[l] += static_cast<double>(sums[l]);
       }
-      for (long l = 0; l < width; ++l) c[i * ldc + j + l] = sums[l];
+      S sums[strip] = {};
+      sparse_strip(a, b + j, ldb, width, k, last, sums);
+      for (long l = 0; l < width; ++l) c[i * ldc + j + l] = static_cast<S>(totals[l] + static_cast<double>(sums[l]));
     }
 }
 
