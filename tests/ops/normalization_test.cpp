@@ -3,6 +3,8 @@
 #include <vector>
 
 #include <skein/core/shape.hpp>
+#include <skein/ops/cpu/batch_norm.hpp>
+#include <skein/ops/cpu/group_normalization.hpp>
 #include <skein/ops/normalization.hpp>
 
 #include "support/apart.hpp"
@@ -87,6 +89,23 @@ TEST_CASE("Column passes in vectors agree with plain loops", "[ops]") {
       columns_agree<float>(rows, width);
       columns_agree<double>(rows, width);
     }
+}
+
+TEST_CASE("Batch and group normalization of a million columns do not take them from the stack", "[ops]") {
+  constexpr long n = 1'000'000;
+  const std::vector<float> x = make<float>(2 * n, 0.7, 3);
+  std::vector<float> weight(n, 1), bias(n), y(2 * n), saved(2), work(static_cast<std::size_t>(ops::cpu::batch_norm_workspace(n)));
+  ops::cpu::GroupNormalize<n, 1, float>::forward({x.data(), 2, n}, weight.data(), bias.data(), 1e-5, y.data(), saved.data(),
+                                                 work.data());
+  CHECK(std::abs(saved[0] - 3) < 0.1f);
+  std::vector<float> dweight(n), dbias(n), dx(2 * n);
+  ops::cpu::GroupNormalize<n, 1, float>::backward({x.data(), 2, n}, x.data(), weight.data(), saved.data(), dx.data(),
+                                                  dweight.data(), dbias.data(), work.data());
+  CHECK(dbias[7] == x[7] + x[n + 7]);
+  using Norm = ops::cpu::BatchNorm<static_cast<int>(n), n, float>;
+  Norm::Sums sums;
+  ops::cpu::column_moments(ops::Columns<float>{x.data(), 2, n}, sums.first(), sums.second(), work.data());
+  CHECK(sums.first()[n - 1] == static_cast<double>(x[n - 1]) + static_cast<double>(x[2 * n - 1]));
 }
 
 TEST_CASE("Row passes in vectors agree with plain loops", "[ops]") {

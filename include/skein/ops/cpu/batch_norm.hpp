@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batch normalisation on the processor, by the workers of a rank: each sums over its slice, in double; the context adds up; then
-// each scales its slice. Channels and Columns are compile-time numbers: sums stand on the stack. The pieces are apart for what is
-// fused with it (conv_batch_norm.hpp).
+// each scales its slice. Channels and Columns are compile-time numbers: few sums stand on the stack. The pieces are apart for
+// what is fused with it (conv_batch_norm.hpp).
 #pragma once
 #include <cmath>
 
@@ -20,10 +20,10 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
 
   /// Sums of each column over some rows, and how many rows they are, as they go from worker to worker.
   struct Sums {
-    double values[2 * columns + 1];
-    double* first() { return values; }
-    double* second() { return values + columns; }
-    double& rows() { return values[2 * columns]; }
+    DoublesOfCall<2 * columns + 1> values;
+    double* first() { return values.data(); }
+    double* second() { return first() + columns; }
+    double& rows() { return first()[2 * columns]; }
   };
 
   template <class Context> static void forward(const Call& f, const Context& context) {
@@ -169,7 +169,7 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
   template <class Context> static void reduce(const Context& context, Sums& sums) {
     constexpr long n = 2 * columns + 1;
     const long piece = context.worker.count > 1 ? context.exchange_size : n;
-    for (long i = 0; i < n; i += piece) context.reduce_statistics(sums.values + i, n - i < piece ? n - i : piece);
+    for (long i = 0; i < n; i += piece) context.reduce_statistics(sums.first() + i, n - i < piece ? n - i : piece);
   }
 };
 

@@ -18,7 +18,8 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
   static void forward(const Columns<Scalar>& x, const Scalar* weight, const Scalar* bias, double epsilon, Scalar* y,
                       Scalar* saved_for_backward, Scalar* workspace) {
     Scalar *mean = workspace, *scale = mean + period, *shift = scale + period;
-    double sums[channels], squares[channels];
+    DoublesOfCall<channels> of_values, of_squares;
+    double *sums = of_values.data(), *squares = of_squares.data();
     column_moments(x, sums, squares, mean);
     const double n = static_cast<double>(x.rows * width);
     for (long g = 0; g < Groups; ++g) {
@@ -43,7 +44,8 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
     Scalar *mean = workspace, *a = mean + period, *b = a + period, *constant = b + period;
     for (long c = 0; c < channels; ++c) mean[c] = saved_for_backward[2 * (c / width)];
     repeat(mean);
-    double sums[channels], products[channels];
+    DoublesOfCall<channels> of_gradients, of_products;
+    double *sums = of_gradients.data(), *products = of_products.data();
     column_products(x, dy, mean, sums, products);
     const double n = static_cast<double>(x.rows * width);
     for (long g = 0; g < Groups; ++g) {

@@ -3,7 +3,24 @@
 // channels fill vectors as well as 64 do; sums are taken in registers over blocks of rows, about a first guess of the mean, and
 // added up in double. Without xsimd it is the reference.
 #pragma once
+#include <memory>
+
 #include "../reference/normalization.hpp"
+
+namespace skein::inline SKEIN_ABI::ops::cpu {
+
+/// N doubles while a call lasts: on the stack, and from 128 KiB on on the heap, since a worker's stack holds but a few MiB.
+template <long N> class DoublesOfCall {
+ public:
+  double* data() { return on_stack ? few_ : many_.get(); }
+
+ private:
+  static constexpr bool on_stack = N <= 16384;
+  double few_[on_stack ? N : 1];
+  std::unique_ptr<double[]> many_{on_stack ? nullptr : new double[N]};
+};
+
+}  // namespace skein::inline SKEIN_ABI::ops::cpu
 
 #if SKEIN_WITH_XSIMD
 #include <algorithm>
