@@ -44,7 +44,7 @@ void row_normalize(Device, const RowShape& s, const Value* x, const Scalar* weig
                    Scalar* saved_for_backward) {
   RowNormalizeKernels<Device>::template forward<C>(s, x, weight, bias, epsilon, y, saved_for_backward);
 }
-/// Adds to dweight and, with a center, to dbias; writes dx where it is not null. scratch: 2 row_pitch(n) scalars, on the Cpu.
+/// Adds to dweight and, with a center, to dbias; writes dx where it is not null. scratch: 2 n scalars, on the Cpu.
 template <Center C = Center::mean, class Device, class Scalar, class Value>
 void row_normalize_backward(Device, const RowShape& s, const Value* x, const Value* dy, const Scalar* weight,
                             const Scalar* saved_for_backward, Value* dx, Scalar* dweight, Scalar* dbias, Scalar* scratch) {

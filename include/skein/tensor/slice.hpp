@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What goes between the parentheses of a tensor: an index (drops the axis), range(begin, end, step), all, new_axis.
-// Negative indices and ends count from the back, as in Python; steps are positive (reverse() turns an axis round).
+// Here negative indices and ends count from the back, as in Python (not where all arguments are indices: that is an element,
+// whose indices are not looked at); steps are positive (reverse() turns an axis round).
 #pragma once
 #include <climits>
 #include <concepts>

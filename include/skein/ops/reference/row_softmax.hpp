@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::reference {
 
-/// Softmax of each of the rows, or its logarithm; n values a row, rows `pitch` apart, gaps become zero.
+/// Softmax of each of the rows, or its logarithm; n values a row, rows `pitch` apart, whose gaps stay as they are.
 template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch, const Scalar* x, Scalar* y) {
   for (long r = 0; r < rows; ++r, x += pitch, y += pitch) {
     Scalar top = x[0], total = 0;
