@@ -28,6 +28,7 @@ TEST_CASE("gossip over processes", "[distributed]") {
   cases::averages_with_neighbors(world);
   cases::equals_data_parallel(world);
   if (world.size() == 1) return;
+  cases::meets_with_long_weights<4>(world);
   CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
   CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
 }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What Gossip must do on any communicator of the host: written once, run over threads and over MPI.
 #pragma once
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
 #include <skein/parallel/average/gossip.hpp>
 #include <skein/parallel/simulate/slowed.hpp>
 
@@ -76,6 +80,33 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
   (void)trainer.fit(data, {.epochs = 1, .batch = 10, .progress = false, .threads = 1});
   cases::same_on_all_ranks(world, std::as_const(model).parameters());
   return static_cast<double>(world.all_reduce(trainer.train_step().policy_state().max_ahead(), sk::Max{}));
+}
+
+/// Weights of more than 4 kB, whose messages leave once the receiver takes them, and a rank so slow that many lie between two
+/// meetings: each meeting ends, and what it has brought is averaged at the next step.
+template <int Bound, class Comm> void meets_with_long_weights(Comm& world) {
+  std::vector<double> weights(1000, world.rank());
+  sk::parallel::Replica<double, sk::Cpu> replica;
+  replica.parameters = {weights.data(), weights.size()};
+  replica.stored = static_cast<long>(weights.size());
+  sk::parallel::GossipPolicyState<Comm, double, Bound> policy_state(world, replica);
+  policy_state.start();
+  std::int64_t step = 0;
+  for (const int steps : {1, 8, 8}) {
+    std::fill(weights.begin(), weights.end(), world.rank());
+    for (int i = 0; i < steps; ++i) {
+      if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(4));
+      (void)policy_state.after_step({++step, 1});
+    }
+    std::vector<double> one{1};
+    policy_state.reduce({one.data(), one.size()});
+    RANK_CHECK(one[0] == world.size());
+    if (steps > 1) continue;
+    (void)policy_state.after_step({++step, 1});
+    if (world.size() > 1 && world.rank() == 0) RANK_CHECK(weights[0] > 0);
+  }
+  (void)policy_state.finish();
+  cases::same_on_all_ranks(world, weights);
 }
 
 }  // namespace gossip_cases

@@ -38,6 +38,16 @@ TEST_CASE("gossip waits for a slow neighbour as far as the bound says", "[parall
   }
 }
 
+TEST_CASE("gossip of long weights with a slow neighbour comes to the end of each epoch", "[parallel]") {
+  for (int n : {2, 3})
+    CHECK_NOTHROW(sk::spawn(n,
+                            [](sk::ThreadComm& w) {
+                              cases::meets_with_long_weights<4>(w);
+                              cases::meets_with_long_weights<unbounded>(w);
+                            },
+                            {.deadline = 20}));
+}
+
 TEST_CASE("a neighbour that does not arrive is named", "[parallel]") {
   std::string message;
   try {

@@ -49,7 +49,6 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     ++step_;
     for (Peer& p : peers_) {
       p.newest = step_;
-      p.fresh = false;
       if (Bound > 0 && !p.receive && p.heard < last) listen(p);
     }
     for (Peer& p : peers_) {
@@ -76,13 +75,14 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     for (Peer& p : peers_) {
       wait(p, p.send, [&] { return p.sent == last && !p.send; });
       p.heard = p.sent = p.newest = 0;
+      p.fresh = false;
     }
     step_ = 0;
     this->comm().all_reduce(this->replica().parameters, Mean{});
     return true;
   }
 
-  /// Ranks wait for each other: what a neighbour waits for has left before.
+  /// Ranks wait for each other, all after the same step: what neighbours wait for has left before, and theirs has come.
   void reduce(std::span<double> values) { flush(), Base::reduce(values); }
   void average_buffers() { flush(), Base::average_buffers(); }
   void barrier() { flush(), Base::barrier(); }
@@ -115,7 +115,10 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     p.sent = p.newest;
     (void)p.send.emplace(this->comm().isend(DeviceSpan<const Scalar>(p.out.data(), p.out.size()), p.rank, tag));
   }
+  /// A neighbour's newest leaves once what it sent before has been taken: each takes what comes until its neighbours' newest.
   void flush() {
+    for (Peer& p : peers_)
+      while (p.heard < step_) receive(p);
     for (Peer& p : peers_)
       if (p.sent < p.newest) wait(p, p.send, [&] { return p.sent == p.newest; });
   }
@@ -132,7 +135,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     p.receive.reset();
     if (Bound > 0 && p.heard < last) listen(p);
   }
-  /// Waits for a message from or to p; meanwhile whatever else can leave does: p may wait for a rank that waits for it.
+  /// Waits for a message from or to p; meanwhile whatever else can leave or come does: p may wait for a rank that waits for it.
   template <class Done> void wait(Peer& p, std::optional<Request>& request, Done&& done) {
     comm::Deadline timer(comm::deadline(this->comm()));
     while (true) {
@@ -140,6 +143,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       for (Peer& q : peers_) {
         send(q);
         more = more || q.sent < q.newest;
+        if constexpr (Bound > 0)
+          while (&q.receive != &request && q.receive && q.receive->poll()) accept(q);
       }
       if (done()) return;
       const auto interval = poll_interval(timer.limit());
