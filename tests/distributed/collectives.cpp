@@ -66,6 +66,29 @@ TEST_CASE("a long message leaves while its sender waits in a collective") {
   if (n > 1) CHECK(in.back() == static_cast<float>((world.rank() + n - 1) % n));
 }
 
+TEST_CASE("messages of one pair and tag that are under way together arrive in order, however many pieces they have") {
+  const bool shared = GENERATE(true, false);
+  const int from = GENERATE(0, sk::any_rank);
+  sk::MpiComm world{MPI_COMM_WORLD, options(shared, 20)};
+  if (world.size() == 1) return;
+  const std::size_t counts[] = {10000, 5, 30000, 2048, 7000};
+  std::vector<std::vector<int>> data;
+  for (const std::size_t n : counts) data.emplace_back(n, world.rank() == 0 ? static_cast<int>(n) : 0);
+  std::vector<decltype(world.isend(data[0], 0, 4))> calls;
+  for (std::vector<int>& d : data) {
+    if (world.rank() == 0) calls.push_back(world.isend(d, 1, 4));
+    if (world.rank() == 1) calls.push_back(world.irecv(d, from, 4));
+  }
+  for (auto call = calls.rbegin(); call != calls.rend(); ++call) CHECK_NOTHROW(call->wait());  // the last one first
+  for (std::size_t k = 0; k < data.size() && world.rank() < 2; ++k)
+    CHECK(std::count(data[k].begin(), data[k].end(), static_cast<int>(counts[k])) == static_cast<long>(counts[k]));
+  for (std::vector<int>& d : data) {
+    if (world.rank() == 0) world.send(d, 1);
+    if (world.rank() == 1) CHECK(world.recv(d, from) == 0);
+  }
+  world.barrier();
+}
+
 TEST_CASE("a rank that does not arrive within the deadline is named on every rank") {
   const bool shared = GENERATE(true, false);
   sk::MpiComm world{MPI_COMM_WORLD, options(shared, 0.4)};

@@ -31,7 +31,7 @@ struct CommOptions {
   /// Gradients, and what share() is asked for, lie in pages that the ranks of one node share, where that takes copies out of an
   /// all-reduce (environment: SKEIN_SHARED_PAGES=0 turns it off, for all ranks).
   bool shared_pages = environment_switch("SKEIN_SHARED_PAGES", true);
-  /// Bytes of one message of plain MPI; longer ones are cut (Open MPI 4.1 counts in int).
+  /// Bytes of one message of plain MPI; longer ones are cut, also at 1 GiB (Open MPI 4.1 counts in int).
   std::size_t message = std::size_t{1} << 28;
   /// Of MpiComm; the same on all ranks (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce
   /// through shared memory is in the order of the ranks always.

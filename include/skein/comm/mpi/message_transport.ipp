@@ -11,7 +11,8 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE MessageTransport::MessageTransport(MPI_Comm comm, int rank, int ranks, std::size_t message)
-    : comm_(comm), rank_(rank), ranks_(ranks), message_(std::max<std::size_t>(message, 4096)), pointers_(ranks) {
+    : comm_(comm), rank_(rank), ranks_(ranks), message_(std::clamp<std::size_t>(message, 4096, std::size_t{1} << 30)),
+      pointers_(ranks) {
   requests_.reserve(2 * static_cast<std::size_t>(ranks));
 }
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two processes, as started and polled MPI calls; longer ones in pieces that follow each other. Kept in a pool.
+// Messages between two processes, as started and polled MPI calls; longer ones in pieces that follow each other, none of another
+// message of that pair and tag between them. Kept in a pool.
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,7 +18,7 @@ namespace skein::inline SKEIN_ABI::comm {
 /// Messages by MPI: started, polled, kept in a pool.
 class PointToPoint {
  public:
-  PointToPoint(MPI_Comm comm, std::size_t message) : comm_(comm), message_(std::max<std::size_t>(message, 4096)) {}
+  PointToPoint(MPI_Comm comm, std::size_t message) : comm_(comm), message_(std::clamp<std::size_t>(message, 4096, longest)) {}
 
   Ticket start(bool sends, void* data, std::size_t bytes, int peer, int tag);
   bool test(Ticket& ticket);
@@ -31,18 +33,24 @@ class PointToPoint {
   std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(); }
 
  private:
-  /// `came`: what has arrived, or left, in pieces.
+  /// `came`: what has arrived, or left, in pieces; `waits`: MPI has no piece of it yet.
   struct MpiTransfer : Transfer {
+    bool waits = false;
     std::size_t piece = 0;
     int result = MPI_SUCCESS;
     MPI_Request request = MPI_REQUEST_NULL;
   };
-  // True where a piece has arrived or left.
+  // MPI knows the order of pieces that it has been given: one with pieces still to come holds up what was started after it and
+  // could take or be taken for them.
+  bool is_held_up(const MpiTransfer& t) const;
+  // True where a piece has arrived or left, or the first has been given to MPI.
   bool advance(MpiTransfer& t);
   void next_piece(MpiTransfer& t);
 
+  static constexpr std::size_t longest = std::size_t{1} << 30;  // bytes of a piece: MPI counts in int
   MPI_Comm comm_;
   std::size_t message_;
+  std::uint64_t started_ = 0;
   std::vector<MpiTransfer> pool_;
   int active_ = 0;
   bool kept_ = false;

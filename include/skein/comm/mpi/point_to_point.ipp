@@ -11,8 +11,9 @@ namespace skein::inline SKEIN_ABI::comm {
 SKEIN_MPI_INLINE Ticket PointToPoint::start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
   const std::size_t i = free_place(pool_);
   MpiTransfer& t = pool_[i] = {};
-  static_cast<Transfer&>(t) = {true, false, sends, false, static_cast<char*>(data), bytes, 0, peer, tag, 0};
-  next_piece(t);
+  static_cast<Transfer&>(t) = {true, false, sends, false, static_cast<char*>(data), bytes, 0, peer, tag, ++started_};
+  t.waits = is_held_up(t);
+  if (!t.waits) next_piece(t);
   ++active_;
   return {0, static_cast<std::int32_t>(i), peer};
 }
@@ -44,14 +45,27 @@ SKEIN_MPI_INLINE void PointToPoint::keep() {
   kept_ = true;
   std::vector<MPI_Request> receives;
   for (const MpiTransfer& t : pool_) {
-    if (!t.active || t.complete) continue;
+    if (!t.active || t.complete || t.waits) continue;
     KeptMemory::keep(t.data);
     if (!t.sends) receives.push_back(t.request);
   }
   if (mpi_runs()) (void)cancel_receives(receives.data(), receives.size());
 }
 
+SKEIN_MPI_INLINE bool PointToPoint::is_held_up(const MpiTransfer& t) const {
+  return std::any_of(pool_.begin(), pool_.end(), [&](const MpiTransfer& u) {
+    const bool more = u.waits || u.came + u.piece < u.bytes;
+    return u.active && !u.complete && more && u.order < t.order && u.sends == t.sends && u.tag == t.tag &&
+           (u.takes(t.peer) || t.peer < 0);
+  });
+}
+
 SKEIN_MPI_INLINE bool PointToPoint::advance(MpiTransfer& t) {
+  if (t.waits) {
+    t.waits = is_held_up(t);
+    if (!t.waits) next_piece(t);
+    return !t.waits;
+  }
   int done = 0;
   MPI_Status status;
   t.result = MPI_Test(&t.request, &done, &status);
