@@ -105,4 +105,30 @@ template <class Comm> void slices_end_at_parameters(Comm& world) {
   RANK_CHECK(ends);
 }
 
+/// Of a network with one parameter a rank's slice is all of it, and others have none: files and commits have the whole state.
+template <class Comm> void a_slice_may_be_all(Comm& world, const std::string& path) {
+  using namespace sk::optim;
+  const auto trained = [&](const auto& policy, const std::string& folder, int epochs, bool from_file = false) {
+    const shard_cases::Images images;
+    sk::Model<nn::Sequential<nn::Flatten, nn::Linear<3, sk::NoBias>>, sk::Shape<6, 6, 1>> model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, chain(Lars{.trust = 0.05f}, Sgd{.lr = 0.5f, .momentum = 0.9f}), policy};
+    sk::FitOptions options{.epochs = epochs, .batch = 19, .progress = false, .threads = 1};
+    if (from_file) trainer.load(folder + ".saved");
+    else options.checkpoint = {.folder = folder};
+    (void)trainer.fit(images.set(), options);
+    if (!from_file) trainer.save(folder + ".saved");
+    return std::vector<float>(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
+  };
+  const auto expected = trained(DataParallel{world}, path + "whole", 2);
+  const auto goes_on = [&](const auto& policy, const std::string& folder) {
+    RANK_CHECK(trained(policy, folder, 1) != expected);
+    for (const bool from_file : {true, false}) {  // or from the commit
+      const auto got = trained(DataParallel{world}, folder, 2, from_file);
+      for (std::size_t i = 0; i < expected.size(); ++i) RANK_CHECK(got[i] == Approx(expected[i]).margin(1e-6));
+    }
+  };
+  goes_on(DataParallel{world, Sharded<1>{}}, path + "one");
+  goes_on(DataParallel{world, Sharded<2>{}}, path + "two");
+}
+
 }  // namespace sharded_cases

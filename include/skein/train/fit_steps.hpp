@@ -141,8 +141,8 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   }
   std::span<const plan::LayerNode> layers() override { return Model::program.ops(); }
   const char* placement() override {
-    if (parallel::SharesBatches<PolicyState>) return "staged";
-    return train_step_.optimizer().whole() ? "replicated" : "sliced";
+    if constexpr (parallel::SharesBatches<PolicyState>) return "staged";
+    else return train_step_.slices_state() ? "sliced" : "replicated";
   }
   bool has_kept_weights() override { return !kept_.empty(); }
   void save_to(SectionSink& sink, bool whole) override { saved_.save_to(sink, whole, kept_.arrays()); }

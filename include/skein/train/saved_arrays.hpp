@@ -207,8 +207,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     save_kept(sink, kept_weights, share);
     auto& optimizer = train_step_.optimizer();
     const Entries entries = Model::program.parameters();
-    const plan::Range range =
-                          optimizer.whole() ? share(entries, static_cast<std::size_t>(Model::sizes.stored)) : optimizer.owned(),
+    const plan::Range range = train_step_.slices_state() ? optimizer.owned()
+                                                         : share(entries, static_cast<std::size_t>(Model::sizes.stored)),
                       all = optimizer.kept();
     const plan::Range kept{std::clamp(all.begin, range.begin, range.end), std::clamp(all.end, range.begin, range.end)};
     for (int k = 0; k < optimizer.arrays(); ++k) {

@@ -162,6 +162,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   PolicyState& policy_state() { return parts_.policy_state; }
   const PolicyState& policy_state() const { return parts_.policy_state; }
   typename Parts::Bound& optimizer() { return parts_.optimizer; }
+  /// Do ranks have slices of its state? All ranks answer alike.
+  bool slices_state() const { return parts_.slices_state(); }
   /// What a chain with Needs::curvature remembers.
   typename Parts::Curvature& curvature() { return parts_.curvature; }
 

@@ -19,5 +19,8 @@ TEST_CASE("slices end at parameters where a transform wants those whole", "[para
 }
 TEST_CASE("the checkpoint of a sharded training is whole", "[parallel]") {
   const support::TemporaryFolder folder;
-  at_every_size([&](auto& w) { cases::checkpoints_are_whole(w, folder / "training"); });
+  at_every_size([&](auto& w) {
+    cases::checkpoints_are_whole(w, folder / "training");
+    cases::a_slice_may_be_all(w, folder / std::to_string(w.size()));
+  });
 }

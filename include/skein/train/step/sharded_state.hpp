@@ -25,8 +25,7 @@ template <class Parts> class ShardedState {
     using PolicyState = typename Parts::PolicyState;
     if constexpr (parallel::OwnsPart<PolicyState>) {
       gathered_.clear();
-      const bool apart = parallel::ServesUpdates<PolicyState> || !parts.optimizer.whole();
-      for (int k = 0; apart && k < parts.optimizer.arrays(); ++k) {
+      for (int k = 0; parts.slices_state() && k < parts.optimizer.arrays(); ++k) {
         Arena<Scalar, Device> all(static_cast<std::size_t>(Parts::stored), parts.model->where());
         parts.policy_state.gather(parts.optimizer.array(k), all.span());
         if (parts.policy_state.rank() == 0) gathered_.push_back(std::move(all));
@@ -43,7 +42,7 @@ template <class Parts> class ShardedState {
     const DeviceSpan<Scalar, Device> here = parts.optimizer.array(k);
     if constexpr (on_host<Device>) {  // else there is state of all that is owned
       const plan::Range kept = parts.optimizer.kept();
-      if (!parts.optimizer.whole() || kept.begin == 0) return here;
+      if (parts.slices_state() || kept.begin == 0) return here;
       padded_.resize(static_cast<std::size_t>(parts.optimizer.arrays()));
       auto& all = padded_[static_cast<std::size_t>(k)];
       all = Arena<Scalar, Device>(static_cast<std::size_t>(Parts::stored));

@@ -75,6 +75,8 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
+  /// Do ranks have slices of the optimizer's state? All ranks answer alike, also the one whose slice is all of a small arena.
+  bool slices_state() const { return placement.kind() == plan::PlacementKind::sliced; }
 
   Model* model;
   Weights<Scalar, Device>* weights;  ///< the model's: a step asks for them
@@ -121,7 +123,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     r.parameters = model->weights().unguarded();
     r.gradients = model->gradient_arena();
     r.buffers = model->buffers();
-    const bool whole = optimizer.whole() && optimizer.kept().begin == 0;
+    const bool whole = !slices_state() && optimizer.kept().begin == 0;
     for (int k = 0; whole && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
     r.operations = Model::program.ops();
     r.entries = Model::program.parameters();
