@@ -473,6 +473,8 @@ TEST_CASE("the parts of a split have numbers of their own, and there are not too
   std::set<std::uint32_t> numbers;
   for (const sk::comm::SplitKey& k : keys) numbers.insert(sk::comm::group_number(5, keys, k.color));
   CHECK(numbers.size() == 1024);
+  for (const std::uint64_t ticket : {0ull, (1ull << 22) - 1, 1ull << 22, 3ull << 22})  // 0 is the world's number
+    CHECK(sk::comm::group_number(ticket, keys, 0) >= 1024);
   keys.push_back({4, 0, 1024});
   for (const int color : {0, 4, 3069}) CHECK_THROWS_WITH(sk::comm::group_number(5, keys, color), Contains("1025 colours"));
 }

@@ -113,7 +113,7 @@ SKEIN_INLINE std::uint32_t group_number(std::uint64_t ticket, const std::vector<
     throw ArgumentError("split: there are " + std::to_string(colors.size()) +
                         " colours, and a split over the coordinator makes at most 1024 parts: split twice");
   const auto place = static_cast<std::uint64_t>(std::lower_bound(colors.begin(), colors.end(), color) - colors.begin());
-  return static_cast<std::uint32_t>((ticket % (1u << 22)) * 1024 + place);
+  return static_cast<std::uint32_t>((1 + ticket % ((1u << 22) - 1)) * 1024 + place);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
