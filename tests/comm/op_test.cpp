@@ -20,6 +20,19 @@ static_assert(sk::UserReduction<Larger, float> && !sk::UserReduction<Larger, std
 static_assert(sk::Reduction<sk::Sum, double> && !sk::Reduction<sk::Sum, bool> && !sk::Reduction<int, float>);
 static_assert(sk::Sum{}(std::numeric_limits<int>::max(), 1) == std::numeric_limits<int>::min());
 static_assert(sk::Sum{}(std::int8_t{127}, std::int8_t{2}) == -127 && sk::Sum{}(-3L, 1L) == -2);
+static_assert(sk::Mean{}(std::numeric_limits<int>::max(), 1) == std::numeric_limits<int>::min());
+
+TEST_CASE("a mean of integers divides by more ranks than their type counts") {
+  std::uint8_t small[] = {200, 255};
+  sk::comm::finish_mean<std::uint8_t>(small, 2, 256);  // which is 0 in their type
+  CHECK((small[0] == 0 && small[1] == 0));
+  std::int8_t negative[] = {-128, 100};
+  sk::comm::finish_mean<std::int8_t>(negative, 2, 128);  // which is -128
+  CHECK((negative[0] == -1 && negative[1] == 0));
+  std::uint64_t large = std::numeric_limits<std::uint64_t>::max();
+  sk::comm::finish_mean<std::uint64_t>(&large, 1, 5);
+  CHECK(large == std::numeric_limits<std::uint64_t>::max() / 5);
+}
 
 TEST_CASE("a NaN of any rank wins in Max and Min") {
   const float nan = std::numeric_limits<float>::quiet_NaN();

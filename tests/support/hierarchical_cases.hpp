@@ -41,6 +41,10 @@ template <class World> void everything(World& world) {
     std::vector<double> mean(n, me);
     world.all_reduce(mean, sk::Mean{});
     for (const double x : mean) RANK_CHECK(x == Approx((ranks - 1) / 2.0));
+    const int node = me / places, sum = places + (node == 0 ? -1 : node == 1 ? 1 : 0);  // the mean of node 0 is under 1
+    std::vector<int> whole(n, me % places == 0 ? sum : 0);
+    world.all_reduce(whole, sk::Mean{});
+    RANK_CHECK(whole == std::vector<int>(n, nodes > 1 ? 1 : 0));
     for (int root = 0; root < ranks; ++root) {
       std::vector<int> said(n, me == root ? 100 + root : -1);
       world.broadcast(said, root);

@@ -17,6 +17,7 @@ namespace detail {
 template <class T, class Op> inline T finish(T value, [[maybe_unused]] int ranks) {
   if constexpr (std::is_same_v<Op, Mean>) {
     if constexpr (std::is_floating_point_v<T>) return value * (T(1) / static_cast<T>(ranks));
+    else if constexpr (std::is_integral_v<T>) return static_cast<T>(value / static_cast<std::common_type_t<T, int>>(ranks));
     else return static_cast<T>(value / static_cast<T>(ranks));
   } else {
     return value;

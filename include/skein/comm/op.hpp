@@ -22,10 +22,10 @@ struct Sum {
   }
 };
 
-/// The sum over the ranks times 1 / ranks (integers: divided and truncated).
+/// The sum over the ranks times 1 / ranks (integers: the Sum, which wraps around, divided and truncated).
 struct Mean {
   static constexpr std::string_view name = "Mean";
-  template <class T> constexpr T operator()(T a, T b) const { return static_cast<T>(a + b); }
+  template <class T> constexpr T operator()(T a, T b) const { return Sum{}(a, b); }
 };
 
 /// The largest value of any rank; a NaN of any rank wins.

@@ -43,6 +43,7 @@ template <class Inside, class Between> class HierarchicalEngine {
     Call& call = calls_.next();
     call.stage = 0;
     call.going = false;
+    call.whole = o;
     plan(call, o);
     const Ticket t{calls_.push(), -1, -1};
     advance();
@@ -64,6 +65,7 @@ template <class Inside, class Between> class HierarchicalEngine {
   struct Call {
     std::array<std::optional<CollectiveCall>, 3> stages;  // in the node, between, in the node
     std::vector<std::size_t> counts, blocks;              // pieces of the node's ranks; of the nodes
+    CollectiveCall whole;
     int stage = 0;
     bool going = false;
     Ticket ticket{};
@@ -99,11 +101,14 @@ template <class Inside, class Between> class HierarchicalEngine {
     c.stages[2] = with_root(o, carrier);
   }
   /// Leaders: all to the first of the node, sums between those, and back. Else each rank sums a slice of the node's values, and
-  /// that with the same slice of other nodes.
+  /// that with the same slice of other nodes. Of a Mean the levels add: it is finished once, of all ranks, at the end.
   void plan_all_reduce(Call& c, const CollectiveCall& o) {
     CollectiveCall all = o;
     all.signature.kind = Collective::AllReduce;
     all.signature.root = 0;
+    if (o.finish) all.signature.reduction = reduction_code<Sum>();
+    all.fold = o.pair;
+    all.finish = nullptr;
     if (levels_.places == 1) {
       c.stages[1] = all;
       return;
@@ -202,7 +207,9 @@ template <class Inside, class Between> class HierarchicalEngine {
   void advance() {
     int limit = 2;
     for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) advance(calls_[n], limit);
-    while (!calls_.empty() && calls_.oldest().stage == 3) calls_.pop();
+    for (; !calls_.empty() && calls_.oldest().stage == 3; calls_.pop())
+      if (const CollectiveCall& o = calls_.oldest().whole; o.finish)
+        o.finish(o.recv, o.signature.count, levels_.nodes * levels_.places);
   }
   void wait_until(std::uint64_t number) {
     while (true) {
