@@ -18,7 +18,6 @@
 #include "step/device_update.hpp"
 #include "step/exchange_gradients.hpp"
 #include "step/forward_backward.hpp"
-#include "step/kept_buffers.hpp"
 #include "step/loss_scaling.hpp"
 #include "step/run_stages.hpp"
 #include "step/serving.hpp"
@@ -79,7 +78,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
-    buffers_.reserve();
+    parts_.buffers.reserve(model());
     parts_.curvature.attach(*executor);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }
@@ -98,7 +97,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     settle_scale();
     if (accumulated_ == 0) {  // of an accumulation, its first batch
       if (parts_.policy_state.before_step(step_ + 1)) model().weights().changed();
-      buffers_.keep(model());
+      parts_.buffers.keep(model());
     }
     nn::lap(loss(), StepPart::synchronization);
     PolicySink<Parts> policy(parts_);
@@ -272,7 +271,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
           [&](bool refused) { return first_refusing(refused); });
     } catch (...) {
       if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
-      buffers_.give_back(model());
+      parts_.buffers.give_back(model());
       accumulated_ = 0;
       throw;
     }
@@ -282,13 +281,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     left_out_ = step.left_out;
     if (left_out_) [[unlikely]] {
       --step_;
-      return buffers_.give_back(model());
+      return parts_.buffers.give_back(model());
     }
     if constexpr (on_host<Device>) parts_.device.add(sums_);
     if constexpr (Model::scales_loss) {
-      const bool overflowed = on_host<Device> && step.look && parts_.memory.overflowed;  // on all ranks
+      const bool overflowed =
+          on_host<Device> && step.look && parts_.memory.overflowed;  // on all ranks; a device sees to it itself
       scale_.note(overflowed);
-      if (overflowed && !is_finite(step.sums.loss)) buffers_.give_back(model());
+      if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model());
       if (overflowed) return settle_scale();
     }
     parts_.weights->changed();  // by the optimizer, and by what follows: no pass begins in between
@@ -366,7 +366,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   ExecutorOptions asked_{};
   ShardedState<Parts> state_;  // while it is saved
   nn::LossSums sums_{};
-  KeptBuffers<Model> buffers_;
   bool left_out_ = false;
   double expected_weight_ = 1;          // of all samples of a step, by their number
   long accumulated_ = 0, samples_ = 0;  // calls of this step before this one; samples of all of them

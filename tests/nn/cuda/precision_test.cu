@@ -98,6 +98,30 @@ TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train
     if (graph) CHECK(train_step.device().replays() > 3);
   }
 }
+TEST_CASE("running statistics of a GPU are those before a step whose loss overflows, launched and replayed", "[train][cuda]") {
+  using Model =
+      sk::Model<nn::Sequential<nn::Linear<8>, nn::BatchNorm<>, nn::Linear<5>>, sk::Shape<13>, sk::Cuda, sk::precision::fp16>;
+  for (bool graph : {false, true}) {
+    Model model{sk::Seed{3}};
+    twins::Data<Model, nn::CrossEntropy> good(6), bad(6);
+    for (float& x : bad.x) x *= 1e6f;  // infinite in 16 bits
+    sk::train::TrainStep train_step{model, nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
+    train_step.reserve({.capacity = 6, .threads = 1});
+    train_step.executor().prepare(6);
+    sk::train::StepOptions o;
+    o.graph = graph;
+    for (int i = 0; i < 4; ++i) train_step.step(good.batch(0, 6), o);
+    const auto before = twins::values(model.buffers(), model.where());
+    const sk::nn::LossSums sums = train_step.step(bad.batch(0, 6), o);
+    CHECK(!std::isfinite(sums.loss));
+    CHECK(train_step.steps() == 4);
+    CHECK(twins::values(model.buffers(), model.where()) == before);
+    train_step.step(good.batch(0, 6), o);
+    CHECK(twins::values(model.buffers(), model.where()) != before);
+    CHECK(train_step.steps() == 5);
+    if (graph) CHECK(train_step.device().replays() > 1);
+  }
+}
 
 namespace {
 /// Wide enough that cuBLASLt takes tensor cores where it may.

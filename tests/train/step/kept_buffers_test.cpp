@@ -17,7 +17,7 @@ TEST_CASE("buffers are given back as they were kept; a model without any has not
   sk::Model<nn::Sequential<nn::Linear<6>, nn::BatchNorm<>>, sk::Shape<3>> model;
   sk::train::KeptBuffers<decltype(model)> kept;
   const std::vector<float> before(model.buffers().begin(), model.buffers().end());
-  kept.reserve();
+  kept.reserve(model);
   kept.keep(model);
   for (float& b : model.buffers()) b = 7;
   kept.give_back(model);
@@ -25,6 +25,6 @@ TEST_CASE("buffers are given back as they were kept; a model without any has not
 
   sk::Model<nn::Sequential<nn::Linear<6>>, sk::Shape<3>> plain;
   sk::train::KeptBuffers<decltype(plain)> none;
-  none.reserve(), none.keep(plain), none.give_back(plain);
+  none.reserve(plain), none.keep(plain), none.give_back(plain);
   CHECK(plain.buffers().size == 0);
 }

@@ -13,6 +13,7 @@
 #include "../../parallel/concepts.hpp"
 #include "../../plan/curvature_shares.hpp"
 #include "../step_device.hpp"
+#include "kept_buffers.hpp"
 #include "overlapped_curvature.hpp"
 #include "update_memory.hpp"
 
@@ -87,6 +88,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
   UpdateMemory<Scalar> memory{};
+  KeptBuffers<Model> buffers{};
   [[no_unique_address]] Curvature curvature = collected();  ///< what a chain with Needs::curvature remembers
 
  private:
