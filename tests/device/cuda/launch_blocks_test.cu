@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <numeric>
 #include <vector>
 
@@ -30,6 +31,15 @@ struct Reverse {
     if (step == 2) to[block * threads + thread] = all[threads - 1 - thread] + 1000 * own.calls;
   }
 };
+/// Reads what nobody has written.
+struct Unwritten {
+  static constexpr int threads = 1;
+  struct Own {};
+  float* to;
+  SKEIN_HOST_DEVICE int steps() const { return 1; }
+  std::size_t shared_bytes() const { return sizeof(float); }
+  SKEIN_HOST_DEVICE void operator()(int, long block, int, Own&, void* shared) const { to[block] = *static_cast<float*>(shared); }
+};
 }  // namespace
 
 TEST_CASE("threads of a block go in step, share memory and keep what is their own", "[cuda]") {
@@ -45,3 +55,11 @@ TEST_CASE("threads of a block go in step, share memory and keep what is their ow
     for (int i = 0; i < 640; ++i) CHECK(result[static_cast<std::size_t>(i)] == 3000 + i / 64 * 64 + 63 - i % 64);
   }
 }
+
+#if defined(SKEIN_CUDA_ON_HOST)
+TEST_CASE("shared memory is no zeros: what reads before it writes is found without a GPU", "[cuda]") {
+  support::OnDevice<float> to(std::vector<float>(2, 0.0f));
+  sk::cuda::for_each_block(2, Unwritten{to.data()});
+  for (const float value : to.values()) CHECK(std::isnan(value));
+}
+#endif

@@ -4,6 +4,7 @@
 // is a loop over its threads, step by step: that is how such kernels are tested where there is no GPU.
 #pragma once
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -32,7 +33,9 @@ template <class Function> struct BlockOfThreads {
   Function f;
   void operator()(long block) const {
     std::vector<typename Function::Own> own(static_cast<std::size_t>(Function::threads));
-    const auto shared = std::make_unique<std::max_align_t[]>(f.shared_bytes() / sizeof(std::max_align_t) + 1);
+    const std::size_t units = f.shared_bytes() / sizeof(std::max_align_t) + 1;
+    const auto shared = std::make_unique_for_overwrite<std::max_align_t[]>(units);
+    std::memset(shared.get(), 0xff, units * sizeof(std::max_align_t));  // NaNs, as a GPU promises no value
     for (int step = 0; step < f.steps(); ++step)
       for (int thread = 0; thread < Function::threads; ++thread)
         f(step, block, thread, own[static_cast<std::size_t>(thread)], shared.get());
@@ -50,10 +53,10 @@ template <class Function> void for_each_block(long blocks, const Function& f) {
 #if defined(__CUDACC__)
   const auto said = [&] { return "over " + std::to_string(blocks) + " blocks"; };
   const auto bytes = f.shared_bytes();
-  if (bytes > 48 * 1024)  // more is to be asked for
-    check(
-        cudaFuncSetAttribute(detail::each_block<Function>, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(bytes)),
-        "cudaFuncSetAttribute", said);
+  if (bytes > 48 * 1024)  // more is to be asked for; the most, since a thread that asks for less would lower another's limit
+    check(cudaFuncSetAttribute(detail::each_block<Function>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                               static_cast<int>(most_shared_bytes)),
+          "cudaFuncSetAttribute", said);
   detail::each_block<<<static_cast<unsigned>(blocks), Function::threads, bytes, stream()>>>(f);
   check(cudaGetLastError(), "kernel launch", said);
 #else
