@@ -344,6 +344,25 @@ TEST_CASE("an exception of one rank ends the others' calls on the device at once
   CHECK(std::chrono::steady_clock::now() - before < 20s);
 }
 
+TEST_CASE("an exception that leaves a group, and is caught, leaves a communicator that works") {
+  if (!has(2)) return;
+  const std::string said = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        OnDevice<float> data(std::vector<float>(100, 1.0f), world.where());
+        try {
+          const auto group = world.group();
+          const auto request = world.start_all_reduce(data.span());
+          throw sk::ArgumentError("a slip");
+        } catch (const sk::ArgumentError&) {}
+        require(data.get() == std::vector<float>(100, 2.0f), "the group's call");
+        world.all_reduce(data.span());
+        require(data.get() == std::vector<float>(100, 4.0f), "the call behind it");
+      },
+      within(5));
+  CHECK(said.empty());
+}
+
 TEST_CASE("a rank that has returned is named by those who wait for it") {
   if (!has(2)) return;
   const std::string said = thrown(

@@ -122,9 +122,15 @@ class NcclEngine final : public control::Watched {
     }
     for (; group_first_ < tail_; ++group_first_) finish_launch(slot(group_first_));
   }
-  /// An exception left the group.
+  /// An exception left the group. Its calls are launched all the same: other ranks may wait for them. The caller's stream waits
+  /// for them, since the exception may release their arrays.
   void drop_group() noexcept {
-    if (--grouped_ == 0) (void)ncclGroupEnd();
+    try {
+      const std::uint64_t first = group_first_;
+      end_group();
+      for (std::uint64_t call = first; grouped_ == 0 && call < tail_; ++call) slot(call).end.hold(cuda::stream(device_));
+    } catch (...) {  // the communicator has failed; its next call says so
+    }
   }
 
   void progress() { client_->check(); }
