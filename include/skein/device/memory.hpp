@@ -23,6 +23,10 @@ template <> struct Memory<Cpu> {
   static constexpr Cpu here() { return {}; }
   /// Makes it the device that this thread's calls go to.
   static void make_current(Cpu) {}
+  /// The same for a scope.
+  struct Current {
+    explicit constexpr Current(Cpu) {}
+  };
   /// Zeroed and touched, so that no page fault is left for the first step. Throws MemoryError.
   static void* allocate(std::size_t bytes, Cpu = {}) {
     const std::size_t rounded = bytes < most ? (bytes + alignment - 1) / alignment * alignment : bytes;

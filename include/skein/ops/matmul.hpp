@@ -54,13 +54,12 @@ template <class T> auto as_operand(const T& t) {
 }
 template <class T> concept StoredTensor = IsView<T>::value || requires(const T& t) { t.view(); };
 
-/// Operands of one call lie on one ordinal of their device, which becomes the current one.
+/// Operands of one call lie on one ordinal of their device.
 template <class D> void check_ordinals(const char* operation, D a, D b) {
   if constexpr (!std::is_same_v<D, Cpu>)
     if (!(a == b))
       throw ArgumentError(std::string(operation) + ": tensors on " + std::string(D::name) + " " + std::to_string(a.ordinal) +
                           " and " + std::to_string(b.ordinal) + " meet: move one of them with .to()");
-  Memory<D>::make_current(a);
 }
 }  // namespace detail
 
@@ -80,6 +79,7 @@ void mm_into(const TensorView<S, 2, D>& c, const TensorView<const S, 2, D>& a, c
   const long m = a.extents[0], n = b.extents[1], k = a.extents[1];
   if (m == 0 || n == 0) return;
   if (k == 0) return assign(c, S(0));
+  [[maybe_unused]] const typename Memory<D>::Current there(c.where);
   const detail::GemmOperand<S, D> left(a), right(b);
   const long pitch = m == 1 ? n : c.strides[0];
   ops::gemm<D>(left.transposed, right.transposed, m, n, k, S(1), left.data, left.pitch, right.data, right.pitch, S(0), c.data,

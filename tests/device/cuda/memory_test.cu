@@ -49,6 +49,12 @@ TEST_CASE("memory of another GPU leaves the current one current") {
   CHECK(current() == 1);
   Memory::release(beside, bytes, sk::Cuda{0});
   Memory::release(here, bytes, sk::Cuda{1});
+  const sk::cuda::Stream stream = [] {
+    const sk::cuda::UseDevice other(sk::Cuda{0});
+    return sk::cuda::Stream();
+  }();
+  const sk::cuda::StreamScope on(stream);
+  CHECK(current() == 1);
 }
 
 TEST_CASE("an array of another GPU whose life ends here does not send the next array there") {
@@ -77,6 +83,22 @@ TEST_CASE("a thread's end waits for what its streams still run: others release a
   CHECK(last.done());
 #if defined(SKEIN_CUDA_ON_HOST)
   CHECK(skein_pretend_waits() > waits);  // there the destruction of a stream waits too: who asks is counted
+#endif
+}
+
+TEST_CASE("an array that outlives its thread's streams is released all the same") {
+  const auto free_bytes = [] {
+    std::size_t bytes = 0, all = 0;
+    sk::cuda::check(cudaMemGetInfo(&bytes, &all), "cudaMemGetInfo");
+    return bytes;
+  };
+  [[maybe_unused]] const std::size_t before = free_bytes();
+  std::thread([] {
+    thread_local sk::Arena<float, sk::Cuda> last;  // made before the streams, so it ends behind them, as a static one does
+    last = sk::Arena<float, sk::Cuda>(1 << 20);
+  }).join();
+#if defined(SKEIN_CUDA_ON_HOST)
+  CHECK(free_bytes() == before);  // a GPU's pool keeps it
 #endif
 }
 

@@ -48,3 +48,13 @@ TEST_CASE("mm on Cuda: nothing to sum, and what does not fit", "[matmul]") {
   const auto y = mv(a, sk::Tensor<float, 1>{1, -1}.to<sk::Cuda>()).to<sk::Cpu>();
   CHECK((y(0) == -1 && y(1) == -1));
 }
+TEST_CASE("mm on another GPU leaves the current one current", "[matmul]") {
+  if (sk::cuda::device_count() < 2) {
+    WARN("this takes two GPUs");
+    return;
+  }
+  const sk::cuda::UseDevice first(sk::Cuda{0});
+  const auto a = sk::ones<float>(sk::Cuda{1}, 2, 3);
+  CHECK(apart(mm(a, a.transpose()).to<sk::Cpu>(), sk::Tensor<float, 2>{{3, 3}, {3, 3}}) == 0);
+  CHECK(sk::cuda::current_device() == sk::Cuda{0});
+}

@@ -37,7 +37,7 @@ TEMPLATE_TEST_CASE("sparse products on a device are the Cpu's", "", float, doubl
 }
 
 TEST_CASE("sparse matrices move between devices, and are turned through the host") {
-  const sk::cuda::UseDevice first(sk::Cuda{0});  // what computes on the second makes that one current
+  const sk::cuda::UseDevice first(sk::Cuda{0});
   const auto m = thinned<float>(7, 12, 0.4, 1);
   const auto a = sk::Csr<float>::from_dense(m);
   const auto there = a.to<sk::Cuda>();
@@ -54,5 +54,6 @@ TEST_CASE("sparse matrices move between devices, and are turned through the host
   const auto second = there.to(sk::Cuda{1});
   const auto x = sk::ones<float>(sk::Cuda{1}, 12);
   CHECK(near(mv(second, x).to<sk::Cpu>(), mv(a, sk::ones<float>(12)), 12));
+  CHECK(sk::cuda::current_device() == sk::Cuda{0});
   CHECK(text_of([&] { mv(there, x); }) == "mv: tensors on Cuda 0 and 1 meet: move one of them with .to()");
 }

@@ -132,7 +132,7 @@ TEST_CASE("values of a device are read by name only, and shown and saved through
 }
 
 TEST_CASE("ordinals are kept apart: what mixes them throws, to() goes between them") {
-  const sk::cuda::UseDevice first(sk::Cuda{0});  // what computes on the second makes that one current
+  const sk::cuda::UseDevice first(sk::Cuda{0});
   if (sk::cuda::device_count() < 2) {
     WARN("this takes two GPUs");
     return;
@@ -142,6 +142,8 @@ TEST_CASE("ordinals are kept apart: what mixes them throws, to() goes between th
   CHECK(b.device() == sk::Cuda{1});
   CHECK(values_of(b * 2) == std::vector<float>{2, 4, 6});
   CHECK((b * 2 + 1).device() == sk::Cuda{1});
+  CHECK(sk::Tensor<float, 1, sk::Cuda>(b * 2).device() == sk::Cuda{1});
+  CHECK(sk::cuda::current_device() == sk::Cuda{0});  // which works on the second, and stays so
   CHECK(values_of(b.to(sk::Cuda{0}) + a) == std::vector<float>{2, 4, 6});
   CHECK(sk::zeros<float>(sk::Cuda{1}, 2).device() == sk::Cuda{1});
   const sk::Tensor<float, 1, sk::Cuda> u = sk::uniform<float>(sk::Seed{1}, sk::dims(4), 0.f, 1.f, 0, sk::Cuda{1});

@@ -79,7 +79,7 @@ TEST_CASE("on a device NaNs are passed over and the first of equals counts") {
 }
 
 TEMPLATE_TEST_CASE("a matrix times a vector on a device", "", float, double) {
-  const sk::cuda::UseDevice first(sk::Cuda{0});  // what computes on the second makes that one current
+  const sk::cuda::UseDevice first(sk::Cuda{0});
   using S = TestType;
   for (long columns : {1L, 7L, 200L}) {
     const auto a = values<S>(sk::dims(33, columns), 1);
@@ -91,6 +91,8 @@ TEMPLATE_TEST_CASE("a matrix times a vector on a device", "", float, double) {
   if (sk::cuda::device_count() < 2) return;
   const auto there = sk::zeros<S>(sk::Cuda{1}, 3, 3);
   const auto here = sk::zeros<S>(sk::Cuda{0}, 3);
+  CHECK(sk::sum(there) == 0);
+  CHECK(sk::cuda::current_device() == sk::Cuda{0});
   CHECK(text_of([&] { mv(there, here); }) == "elementwise operation: tensors on Cuda 1 and 0 meet: move one of them with .to()");
 }
 
@@ -100,4 +102,7 @@ TEST_CASE("a device's vectors are sorted there") {
   CHECK(values_of(sk::sort(x)) == list(sk::sort(v)));
   CHECK(values_of(sk::argsort<sk::Order::descending>(x * 2)) == list(sk::argsort<sk::Order::descending>(v)));
   CHECK(values_of(x) == list(v));
+  if (sk::cuda::device_count() < 2) return;
+  CHECK(values_of(sk::sort(x.to(sk::Cuda{1}))) == list(sk::sort(v)));
+  CHECK(sk::cuda::current_device() == sk::Cuda{0});
 }

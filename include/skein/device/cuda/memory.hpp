@@ -33,6 +33,7 @@ template <> struct Memory<Cuda> {
   /// The GPU that is current: a rank's own where a communicator has chosen it.
   static Cuda here() { return cuda::current_device(); }
   static void make_current(Cuda where) { cuda::use(where); }
+  using Current = cuda::UseDevice;
   /// Zeroed, in the order of the calling thread's stream. Throws DeviceError.
   static void* allocate(std::size_t bytes, Cuda where = {}) {
     const cuda::UseDevice there(where);
@@ -44,6 +45,7 @@ template <> struct Memory<Cuda> {
     return p;
   }
   static void release(void* p, std::size_t, Cuda where = {}) noexcept {
+    if (cuda::detail::streams_ended) return void(cudaFree(p));  // of static duration; the streams had been waited for
     try {
       const cuda::UseDevice there(where);
       (void)cudaFreeAsync(p, cuda::stream(where));

@@ -79,6 +79,8 @@ class Event {
 
 namespace detail {
 inline constexpr int most_devices = 64;
+/// Have the calling thread's streams ended? May be asked then, too.
+inline thread_local bool streams_ended = false;
 
 /// One thread's streams: made when they are first asked for. The thread's end waits for them: what it used may be released by
 /// another thread, on a stream that knows nothing of these, and the pool would hand it out again while kernels still run.
@@ -92,6 +94,7 @@ struct ThreadStreams {
   ~ThreadStreams() {
     for (const auto& stream : own)
       if (stream) (void)cudaStreamSynchronize(stream->get());
+    streams_ended = true;
   }
 };
 inline ThreadStreams& thread_streams() {
@@ -123,12 +126,13 @@ inline void synchronize(Cuda device) {
   check(cudaStreamSynchronize(stream(device)), "cudaStreamSynchronize");
 }
 
-/// Makes `replacement` the calling thread's stream of its device for a scope. The thread's workspace stays one: whoever gives
-/// work to both streams orders what uses it (cuBLASLt, cuDNN, reductions) by an Event.
+/// Makes `replacement` the calling thread's stream of its device for a scope; the device that is current stays so. The thread's
+/// workspace stays one: whoever gives work to both streams orders what uses it (cuBLASLt, cuDNN, reductions) by an Event.
 class StreamScope {
  public:
-  explicit StreamScope(const Stream& replacement)
-      : index_(detail::index_of(replacement.device())), before_(stream(replacement.device())) {
+  explicit StreamScope(const Stream& replacement) : index_(detail::index_of(replacement.device())) {
+    const UseDevice there(replacement.device());
+    before_ = stream(replacement.device());
     detail::thread_streams().current[index_] = replacement.get();
   }
   ~StreamScope() { detail::thread_streams().current[index_] = before_; }
@@ -137,7 +141,7 @@ class StreamScope {
 
  private:
   std::size_t index_;
-  cudaStream_t before_;
+  cudaStream_t before_ = nullptr;
 };
 
 }  // namespace skein::inline SKEIN_ABI::cuda

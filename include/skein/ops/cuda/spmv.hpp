@@ -52,7 +52,7 @@ template <class M, class Index, class S> struct SparseValue {
 
 template <> struct SparseKernels<Cuda> {
   template <class M, class Index, class S> static void mv(const CsrView<M, Cuda, Index>& a, const S* x, S* y, const Worker&) {
-    skein::cuda::use(a.where);
+    const skein::cuda::UseDevice there(a.where);
     if constexpr (cusparse::supports<M, Index>)
       if (a.entries > 0) return by_library(a, x, y);
     const cuda::SparseRow<M, Index, S> kernel{a, x, y};
@@ -62,7 +62,7 @@ template <> struct SparseKernels<Cuda> {
 
   template <class M, class Index, class S>
   static void mm(const CsrView<M, Cuda, Index>& a, const S* b, long ldb, S* c, long ldc, long n, const Worker&) {
-    skein::cuda::use(a.where);
+    const skein::cuda::UseDevice there(a.where);
     if constexpr (cusparse::supports<M, Index>)
       if (a.entries > 0) return by_library(a, b, ldb, c, ldc, n);
     skein::cuda::for_each(a.rows * n, cuda::SparseValue<M, Index, S>{a, b, c, ldb, ldc, n});

@@ -56,7 +56,7 @@ namespace detail {
 template <> struct Evaluator<Cuda> {
   /// Given to the calling thread's stream of `where`; does not wait.
   template <class S, int N, class B> static void assign(S* to, Cuda where, const Loop<N>& loop, B bound) {
-    cuda::use(where);
+    const cuda::UseDevice there(where);
     cuda::assign(cuda::policy(), to, loop, bound);
   }
 };

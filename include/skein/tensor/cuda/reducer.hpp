@@ -204,21 +204,21 @@ namespace detail {
 template <> struct Reducer<Cuda> {
   /// Waits for the result.
   template <class Op, int N, class B> static typename Op::Total all(Cuda where, const Loop<N>& loop, B bound) {
-    cuda::use(where);
+    const cuda::UseDevice there(where);
     return cuda::fold_all<TotalFold<Op, typename B::Scalar, typename Op::Total>>(cuda::policy(), loop, bound);
   }
   template <class Op, class R, int N, class B>
   static void axis(R* to, Cuda where, Loop<N> loop, B bound, int which, Finish finish) {
-    cuda::use(where);
+    const cuda::UseDevice there(where);
     run(cuda::policy(), to, loop, bound, which, TotalFold<Op, typename B::Scalar, R>{finish});
   }
   /// Waits for the result.
   template <class Better, int N, class B> static long arg_all(Cuda where, const Loop<N>& loop, B bound) {
-    cuda::use(where);
+    const cuda::UseDevice there(where);
     return cuda::fold_all<ArgFold<Better, typename B::Scalar>>(cuda::policy(), loop, bound).index;
   }
   template <class Better, int N, class B> static void arg_axis(long* to, Cuda where, Loop<N> loop, B bound, int which) {
-    cuda::use(where);
+    const cuda::UseDevice there(where);
     run(cuda::policy(), to, loop, bound, which, ArgFold<Better, typename B::Scalar>{});
   }
   /// Any axis, by any policy.

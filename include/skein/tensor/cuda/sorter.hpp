@@ -33,11 +33,11 @@ template <class S, class Before> struct SortIndices {
 namespace detail {
 template <> struct Sorter<Cuda> {
   template <class S, class Before> static void values(S* data, long n, Cuda where, Before before) {
-    cuda::use(where);
+    const cuda::UseDevice there(where);
     cuda::with_policy(cuda::SortValues<S, Before>{data, n, before});
   }
   template <class S, class Before> static void indices(long* index, S* keys, long n, Cuda where, Before before) {
-    cuda::use(where);
+    const cuda::UseDevice there(where);
     cuda::with_policy(cuda::SortIndices<S, Before>{index, keys, n, before});
   }
 };
