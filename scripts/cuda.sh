@@ -269,7 +269,7 @@ stage_bench() {
   fi
   [ -n "$peer" ] || echo "bench: no PyTorch that sees the GPU (set SKEIN_PEER_PYTHON): only our own figures follow" >&2
   jobs=1 at_once=1
-  for name in "${names[@]}"; do rm -f "$build/done/bench/$name"; done          # figures are taken anew
+  for name in "${names[@]}"; do rm -f "$build/done/bench/$name" "$out/cuda/bench/$name.json"; done  # figures are taken anew
   pass bench "${limit:-600}" "$build/skein_on_gpu" "${names[@]}"
   for name in "${names[@]}"; do cat "$out/cuda/bench/$name.txt"; done 2>/dev/null
   cat "$out"/cuda/bench/*.json >"$out/cuda-bench.jsonl" 2>/dev/null

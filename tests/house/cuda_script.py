@@ -22,6 +22,13 @@ case "$*" in
 esac
 """
 
+BENCH = """#!/usr/bin/env bash
+file=""
+while [ $# -gt 1 ]; do if [ "$1" = --json ]; then file=$2; fi; shift; done
+if [ -e "$(dirname "$0")/hangs" ]; then sleep 30; fi
+echo '{"bench": "gemm", "metric": "a product", "unit": "ms", "ours": 1.0}' >>"$file"
+"""
+
 
 def executable(path, text):
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +52,7 @@ def main():
         build, out = folder / "build", folder / "out"
         executable(build / "tests/test_cuda", PROGRAM)
         executable(build / "skein_on_gpu", '#!/bin/sh\nshift\nexec "$@"\n')
-        environment = dict(os.environ, OUT=str(out), SKEIN_CUDA_BUILD=str(build))
+        environment = dict(os.environ, OUT=str(out), SKEIN_CUDA_BUILD=str(build), SKEIN_PEER_PYTHON="/bin/true")
 
         def run(*arguments, script="cuda.sh"):
             return subprocess.run([str(root / "scripts" / script), *arguments], env=environment, capture_output=True, text=True, timeout=50)
@@ -86,6 +93,15 @@ def main():
         part = run("2", script="gpu_first_half_hour")
         assert "test: 3 passed" in part.stdout and "bad_test" in part.stdout, part.stdout + part.stderr
         assert part.returncode != 0 and run("5", script="gpu_first_half_hour").returncode == 2
+
+        executable(build / "bench/cuda/gemm", BENCH)
+        for figures in (1, 1, 0):
+            if figures == 0:
+                (build / "bench/cuda/hangs").touch()
+            measured = run("bench", "--built", "--limit", "1", "gemm")
+            text = (out / "cuda-bench.jsonl").read_text()
+            assert text.count("a product") == figures, f"{figures} figures were measured, the report has:\n{text}{measured.stdout}"
+
         executable(build / "skein_on_gpu", "#!/bin/sh\nexit 77\n")
         none = run("test")
         assert none.returncode == 77 and "no GPU" in none.stdout, none.stdout
