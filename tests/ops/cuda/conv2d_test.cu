@@ -262,6 +262,7 @@ TEST_CASE("what cuDNN has no algorithm or engine for is a detour, with its name"
   const bool fused = own.fused(true, true);
   CHECK(said(sk::cuda::choices().notes(), name, "with bias and ReLU: one kernel") == fused);
   CHECK(said(sk::cuda::choices().detours(), name, "with bias and ReLU: no engine takes it") != fused);
+  CHECK(!ops::cudnn::FusedConvolution::find(g, 5, CUDNN_DATA_INT8, ops::cudnn::MathMode::full, true, true));
   const Conv2dGeometry large{256, 256, 64, 64, 3, 1, 1};
   ops::cudnn::Convolution whole(large, 600, CUDNN_DATA_FLOAT, ops::cudnn::MathMode::full);
   CHECK(said(sk::cuda::choices().detours(), "600 x 256 x 256 x 64", "plain loops run"));

@@ -169,6 +169,8 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t d) {
       if (status == CUDNN_STATUS_SUCCESS && (values<std::int64_t>(n, CUDNN_ATTR_TENSOR_DIMENSIONS).size() != 4 ||
                                              values<std::int64_t>(n, CUDNN_ATTR_TENSOR_STRIDES).size() != 4))
         status = refuse(CUDNN_STATUS_NOT_SUPPORTED, "only four extents here");
+      if (status == CUDNN_STATUS_SUCCESS && value<cudnnDataType_t>(n, CUDNN_ATTR_TENSOR_DATA_TYPE) == CUDNN_DATA_INT8)
+        status = refuse(CUDNN_STATUS_NOT_SUPPORTED, "no integers here");
       break;
     }
     case CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR:

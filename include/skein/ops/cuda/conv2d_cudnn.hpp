@@ -32,24 +32,22 @@ inline std::size_t first_within(const std::vector<std::size_t>& wants, std::size
   return static_cast<std::size_t>(std::min_element(wants.begin(), wants.end()) - wants.begin());
 }
 
-/// One geometry, batch, type and math, on one thread and device: its descriptors and the algorithm of each direction.
+/// One geometry, batch, type (not double) and math, on one thread and device: its descriptors and the algorithm of each
+/// direction.
 class Convolution {
  public:
   Convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math)
       : g_(g), batch_(batch), type_(type), math_(math) {
-    const cudnnDataType_t compute = type == CUDNN_DATA_DOUBLE ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT;
     described_ = describe();
     if (!described_) {
       skein::cuda::choices().detour(text() + (g.dimensions == 3 ? ": along three dimensions" : ": more than 2^31 values") +
                                     ", plain loops run");
       return;
     }
-    const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == MathMode::full ? CUDNN_FMA_MATH
-                                 : type == CUDNN_DATA_DOUBLE                        ? CUDNN_DEFAULT_MATH
-                                                                                    : CUDNN_TENSOR_OP_MATH;
+    const cudnnMathType_t wish = type == CUDNN_DATA_FLOAT && math == MathMode::full ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH;
     for (const ConvolutionDescriptor* c : {&forward_conv_, &data_conv_, &filter_conv_}) {
       check(cudnnSetConvolution2dDescriptor(c->get(), g.padding_height(), g.padding, g.stride_height(), g.stride,
-                                            g.dilation_height(), g.dilation, CUDNN_CROSS_CORRELATION, compute),
+                                            g.dilation_height(), g.dilation, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT),
             "cudnnSetConvolution2dDescriptor", said());
       check(cudnnSetConvolutionGroupCount(c->get(), g.groups), "cudnnSetConvolutionGroupCount", said());
       check(cudnnSetConvolutionMathType(c->get(), wish), "cudnnSetConvolutionMathType", said());
@@ -216,6 +214,7 @@ class Convolution {
 /// The calling thread's convolution on the current device; made (which takes milliseconds, and must not happen while a step is
 /// captured) at the first call.
 inline Convolution& convolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math) {
+  (void)handle();  // made before, gone after: plans know their handle
   thread_local std::array<std::vector<std::unique_ptr<Convolution>>, skein::cuda::detail::most_devices> all;
   auto& mine = all[skein::cuda::detail::index_of(skein::cuda::current_device())];
   for (const auto& c : mine)

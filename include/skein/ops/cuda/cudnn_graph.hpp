@@ -84,10 +84,11 @@ class FusedConvolution {
   /// Nothing where no engine of this cuDNN, on this GPU, takes it deterministically and in the precision asked for.
   static std::optional<FusedConvolution> find(const Conv2dGeometry& g, long batch, cudnnDataType_t type, MathMode math, bool bias,
                                               bool has_relu) {
-    if (type == CUDNN_DATA_DOUBLE) return std::nullopt;
-    FusedConvolution found(g, batch, type, bias, has_relu);
-    for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
-      if (found.choose(mode, type, math, has_relu)) return found;
+    try {
+      FusedConvolution found(g, batch, type, bias, has_relu);
+      for (const cudnnBackendHeurMode_t mode : {CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_FALLBACK})
+        if (found.choose(mode, type, math, has_relu)) return found;
+    } catch (const NotSupported&) {}
     return std::nullopt;
   }
 
@@ -110,6 +111,7 @@ class FusedConvolution {
  private:
   static constexpr std::int64_t x_id = 1, filter_id = 2, bias_id = 3, y_id = 4, product_id = 5, sum_id = 6;
   static constexpr cudnnDataType_t compute = CUDNN_DATA_FLOAT;
+  struct NotSupported {};  // thrown where this cuDNN takes no such descriptor
 
   FusedConvolution(const Conv2dGeometry& g, long batch, cudnnDataType_t type, bool bias, bool has_relu) : has_bias_(bias) {
     const std::int64_t n = batch, k = g.filters, h = g.out_height(), w = g.out_width();
@@ -148,12 +150,12 @@ class FusedConvolution {
         .set(CUDNN_ATTR_OPERATIONGRAPH_OPS, CUDNN_TYPE_BACKEND_DESCRIPTOR, operations.data(),
              static_cast<std::int64_t>(operations.size()))
         .set(CUDNN_ATTR_OPERATIONGRAPH_HANDLE, CUDNN_TYPE_HANDLE, own);
-    if (graph.finalize()) graph_ = keep_final(std::move(graph));
+    graph_ = keep(std::move(graph));
   }
 
   /// Descriptors refer to each other: all live as long as the plan.
   cudnnBackendDescriptor_t keep(Backend&& b) {
-    if (!b.finalize()) throw DeviceError("cuDNN does not take a part of a fused convolution");
+    if (!b.finalize()) throw NotSupported();
     return keep_final(std::move(b));
   }
   cudnnBackendDescriptor_t keep_final(Backend&& b) {
@@ -189,7 +191,6 @@ class FusedConvolution {
   /// The first of the heuristic's engines, in order_of(), that is deterministic, keeps the precision, and makes a plan within the
   /// limit of workspace.
   bool choose(cudnnBackendHeurMode_t mode, cudnnDataType_t type, MathMode math, bool has_relu) {
-    if (!graph_) return false;
     Backend heuristic(CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
     heuristic.part(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph_).set(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode);
     if (cudnnBackendFinalize(heuristic.get()) != CUDNN_STATUS_SUCCESS) return false;  // this mode has no answer
