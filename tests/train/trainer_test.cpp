@@ -72,6 +72,43 @@ TEST_CASE("a label that a loss leaves out is no wrong label", "[train]") {
   CHECK_THROWS_WITH(all.fit(data, quiet), Catch::Contains("has the label -1"));
 }
 
+TEST_CASE("accuracies and metrics are of the labels that the loss does not ignore", "[train]") {
+  const sk::FitOptions quiet{
+      .epochs = 1, .batch = 8, .metrics = {sk::train::Accuracy{}}, .record_steps = true, .progress = false, .threads = 2};
+  for (const int ignored : {255, 1})
+    for (const bool weighs : {false, true}) {
+      std::vector<float> x;
+      std::vector<int> labels;
+      for (int i = 0; i < 24; ++i) {  // each second one is ignored, and of the others each third is wrong
+        const int c = i % 4 == 0 ? 0 : 2;
+        for (int k = 0; k < 3; ++k) x.push_back(k == c ? 9.0f : 0.0f);
+        labels.push_back(i % 2 == 1 ? ignored : i % 6 == 4 ? 2 - c : c);
+      }
+      const auto data = sk::data::from_tensors(x, sk::Extents{1, {3}}, labels);
+      using Same = sk::Model<nn::Linear<3, sk::NoBias>, sk::Shape<3>>;
+      Same model{sk::Seed{1}};
+      {
+        auto w = model.modify();
+        for (std::size_t i = 0; i < Same::sizes.stored; ++i) w[i] = i % sk::row_pitch(3) == i / sk::row_pitch(3) ? 1.0f : 0.0f;
+      }
+      const nn::CrossEntropy loss{.class_weights = weighs ? std::vector<float>{1, 2, 3} : std::vector<float>{},
+                                  .ignore_label = ignored};
+      sk::Trainer trainer{model, loss, sk::optim::Sgd{.lr = 1e-9f}};
+      const auto scores = trainer.evaluate(data, {.metrics = {sk::train::Accuracy{}}});
+      CHECK(scores.accuracy == Approx(8.0 / 12));
+      CHECK(scores["accuracy"] == Approx(8.0 / 12));
+      if (weighs) continue;
+      sk::FitOptions options = quiet;
+      options.validate = data;
+      const sk::History history = trainer.fit(data, options);
+      CHECK(history.back().training.accuracy == Approx(8.0 / 12));
+      CHECK(history.back().validation.accuracy == Approx(8.0 / 12));
+      double of_steps = 0;
+      for (const auto& step : history.steps()) of_steps += step.accuracy;
+      CHECK(of_steps > 1.5);  // of three: their numbers of labels differ
+    }
+}
+
 TEST_CASE("fit learns, and its history says how", "[train]") {
   Points points;
   const auto data = points.set();

@@ -34,7 +34,7 @@ template <class Scalar> void reduce_metrics(FitSteps<Scalar>& steps, std::vector
 template <class Scalar> Scores evaluate_loader(FitSteps<Scalar>& steps, const FitFacts& facts, data::Loader<Scalar>& loader,
                                                std::vector<AnyMetric>& metrics) {
   const MetricsInEvaluation alone(metrics);
-  double samples = 0;
+  double samples = 0, ignored = 0;
   bool more = false, kept = false;
   std::vector<std::int64_t> rows;  // of the whole data set: those that metrics keep samples of
   const auto begin = [&] {
@@ -45,12 +45,13 @@ template <class Scalar> Scores evaluate_loader(FitSteps<Scalar>& steps, const Fi
     steps.evaluate(batch, more);
     more = true;
     samples += static_cast<double>(batch.count);
+    if (facts.labels && facts.scores) ignored += static_cast<double>(steps.ignored_labels(batch));
     if (!metrics.empty()) steps.feed(metrics, batch);
     for (long i = 0; kept && i < batch.count * facts.metric_rows; ++i)
       rows.push_back(batch.indices[i / facts.metric_rows] * facts.metric_rows + i % facts.metric_rows);
   }
   const nn::LossSums sums = more ? steps.sums() : nn::LossSums{};
-  double totals[4] = {sums.loss, sums.weight, sums.correct, samples};
+  double totals[5] = {sums.loss, sums.weight, sums.correct, samples, ignored};
   if (!facts.scores) {  // another rank of the pipeline has the outputs
     for (double& t : totals) t = 0;
     rows.clear();
@@ -60,7 +61,8 @@ template <class Scalar> Scores evaluate_loader(FitSteps<Scalar>& steps, const Fi
   reduce_metrics(steps, metrics, rows, static_cast<std::int64_t>(totals[3]) * facts.metric_rows);
   Scores found;
   found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
-  if (facts.labels) found.accuracy = totals[3] > 0 ? totals[2] / (totals[3] * static_cast<double>(facts.labels_each)) : 0;
+  const double counted = totals[3] * static_cast<double>(facts.labels_each) - totals[4];  // whole numbers
+  if (facts.labels) found.accuracy = counted > 0 ? totals[2] / counted : 0;
   for (const AnyMetric& m : metrics)
     if (m.has_column()) found.set(m.name(), m.value());
   return found;

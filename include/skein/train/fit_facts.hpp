@@ -30,6 +30,7 @@ struct FitFacts {
   bool local_sums = false;                   ///< a step's sums are of this rank alone
   bool labels = false;                       ///< the loss counts correct answers
   long labels_each = 1;                      ///< answers that a sample is asked for
+  bool weight_counts = false;                ///< the loss ignores a label, and each other one adds 1 to the sums' weight
   bool host = true;                          ///< the sums of a step are known after it, without waiting for a device
   bool leaves_out = true;                    ///< a step can be left out before its update: not by a pipeline
   bool sees_all_sums = true;                 ///< before its update, all ranks know the sums of all
@@ -75,6 +76,8 @@ template <class Scalar> class FitSteps : public SavedTraining {
   virtual void keep_weights() = 0;
   virtual bool has_kept_weights() = 0;
   virtual void give_back_weights() = 0;
+  /// Labels of the batch that the loss ignores.
+  virtual std::int64_t ignored_labels(const data::Batch<Scalar>& batch) = 0;
   /// Gives the metrics the outputs of the batch that has been evaluated.
   virtual void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) = 0;
   /// The sums of the epoch. A device is waited for.

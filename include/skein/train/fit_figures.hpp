@@ -32,7 +32,7 @@ template <class Scalar> class FitFigures {
     record.epoch = static_cast<int>(at.base + at.epoch) + 1;
     record.step = steps_.steps();
     record.training.loss = at.sums.mean();
-    if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(at);
+    if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(at.sums, at.samples);
     record.learning_rate = steps_.rate() * factor;
     const double trained = seconds_of_epoch();
     record.samples_per_second = static_cast<double>(at.samples) / trained;
@@ -44,12 +44,11 @@ template <class Scalar> class FitFigures {
   /// Of a step of these samples. Its time is that since the one before.
   StepRecord step(const nn::LossSums& sums, const StepSamples& samples, int epoch, double factor) {
     const double now = seconds_now(), before = std::exchange(last_, now);
-    const auto counted = static_cast<double>((facts_.local_sums ? samples.own : samples.all) * facts_.labels_each);
     StepRecord record;
     record.step = steps_.steps();
     record.epoch = epoch;
     record.loss = sums.mean();
-    if (facts_.labels) record.accuracy = sums.correct / std::max(1.0, counted);
+    if (facts_.labels) record.accuracy = accuracy(sums, facts_.local_sums ? samples.own : samples.all);
     record.learning_rate = steps_.rate() * factor;
     record.seconds = now - before;
     record.samples_per_second = static_cast<double>(samples.all) / record.seconds;
@@ -67,7 +66,7 @@ template <class Scalar> class FitFigures {
     state.step = at.step;
     state.steps = steps;
     state.loss = at.sums.mean();
-    if (facts_.labels) state.accuracy = accuracy(at);
+    if (facts_.labels) state.accuracy = accuracy(at.sums, at.samples);
     const double passed = std::max(1e-9, now - epoch_);
     state.samples_per_second = static_cast<double>(at.samples) / passed;
     if (facts_.ranks > 1) state.exposed_communication = (steps_.exposed_seconds() - exposed_) / passed;
@@ -77,8 +76,10 @@ template <class Scalar> class FitFigures {
   }
 
  private:
-  double accuracy(const TrainingPosition& at) const {
-    return at.sums.correct / std::max(1.0, static_cast<double>(at.samples * facts_.labels_each));
+  /// Of the labels that count: where the loss ignores one, the sums know their number.
+  double accuracy(const nn::LossSums& sums, std::int64_t samples) const {
+    const double asked = static_cast<double>(samples * facts_.labels_each);
+    return sums.correct / std::max(1.0, facts_.weight_counts ? sums.weight : asked);
   }
 
   FitSteps<Scalar>& steps_;

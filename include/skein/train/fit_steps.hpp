@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A train step, of whatever network and policy, as the loop of a fit sees it.
 #pragma once
+#include <algorithm>
 #include <concepts>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -55,6 +57,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .local_sums = PolicyState::local_sums,
                .labels = counts_correct<Loss>(),
                .labels_each = labels ? nn::labels_each(Model::output_extents) : 1,
+               .weight_counts = weight_counts(),
                .host = host,
                .leaves_out = leaves_out,
                .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),
@@ -156,7 +159,13 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
   bool has_servers() const override { return parallel::ServesUpdates<typename TrainStep::PolicyState>; }
 
-  /// A row a label, and what they are compared with.
+  std::int64_t ignored_labels(const data::Batch<Scalar>& batch) override {
+    const std::optional<std::int32_t> ignored = nn::ignored_label(train_step_.loss());
+    if (!labels || !ignored) return 0;
+    const std::int32_t* const end = batch.labels + batch.count * nn::rows_of_sample<Loss>(Model::output_extents);
+    return std::count(batch.labels, end, *ignored);
+  }
+  /// A row a label, and what they are compared with. To metrics a label that the loss ignores is -1.
   void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) override {
     constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
     const Scalar* values =
@@ -164,7 +173,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                    train_step_.model().where());
     const Rows<Scalar> outputs{values, rows > 1 ? width : TrainStep::OutputPitch, batch.count * rows, static_cast<int>(width)};
     for (auto& m : metrics) {
-      if constexpr (labels) m.add(outputs, Labels(batch.labels, static_cast<std::size_t>(batch.count * rows)));
+      if constexpr (labels) m.add(outputs, labels_for_metrics(batch.labels, static_cast<std::size_t>(batch.count * rows)));
       else
         m.add(outputs,
               Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(nn::target_length<Loss>(width))});
@@ -172,9 +181,23 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   }
 
  private:
+  bool weight_counts() {
+    if constexpr (labels && nn::HasLossTable<Loss>)
+      return nn::ignored_label(train_step_.loss()).has_value() && train_step_.loss().table().empty();
+    else return false;
+  }
+  Labels labels_for_metrics(const std::int32_t* own, std::size_t count) {
+    const std::optional<std::int32_t> ignored = nn::ignored_label(train_step_.loss());
+    if (!ignored) return {own, count};
+    labels_.assign(own, own + count);
+    std::replace(labels_.begin(), labels_.end(), *ignored, std::int32_t{-1});
+    return {labels_.data(), count};
+  }
+
   TrainStep& train_step_;
   typename TrainStep::Sums sums_{};
   HostCopy<Scalar, typename Model::device> host_;
+  std::vector<std::int32_t> labels_;  // for metrics, where the loss ignores one
   WeightsCopy<TrainStep>& kept_;
   SavedArrays<TrainStep> saved_;
 };
