@@ -122,12 +122,17 @@ TEST_CASE("a schedule that is a rate, or over in the first of many epochs, is re
   const auto over = Catch::Contains("within the first of 4 epochs and does not rise again");
   CHECK_THAT(refused(optim::step(1, 0.1)), over);
   CHECK_THAT(refused(optim::cosine(4, 0.1)), over);
-  CHECK_THAT(refused(optim::linear(1, 0.2, 5)), over);
+  CHECK_THAT(refused(optim::linear(1, 0.2, 4)), over);
   CHECK_THAT(refused(optim::exponential(0.3)), over);
   CHECK(refused(optim::warmup(3)).empty());
   CHECK(refused(optim::warmup(3) * optim::cosine()).empty());
   CHECK(refused(optim::multi_step({optim::epochs(1), optim::epochs(2)})).empty());
   CHECK(refused(optim::step(optim::epochs(1), 0.1)).empty());
+  CHECK(refused(optim::multi_step({optim::epochs(1)}, 0.1)).empty());
+  CHECK(refused(optim::multi_step({optim::epochs(1)}, 0.001)).empty());
+  CHECK(refused(optim::linear(1, 0.2, optim::epochs(1))).empty());
+  CHECK(refused(optim::then(optim::warmup(optim::epochs(1)), optim::epochs(1), optim::constant(0.3))).empty());
+  CHECK(refused(optim::then(optim::constant(1), optim::epochs(1), optim::constant(0.1))).empty());
   CHECK(refused(optim::exponential(0.9)).empty());
   CHECK(refused(optim::constant(0.1)).empty());
   CHECK(refused(optim::one_cycle()).empty());

@@ -42,7 +42,7 @@ struct FactorRange {
   }
 };
 /// Throws ArgumentError for a schedule that is a rate where a factor of the rate is wanted, and for one that has fallen to its
-/// end in the first of many epochs, since its lengths are steps where epochs were meant.
+/// end before the last step of the first of many epochs, since its lengths are steps where epochs were meant.
 inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, std::int64_t of_epoch) {
   check_end(schedule, steps);
   const FactorRange first(schedule, 0, std::min(steps, of_epoch)), rest(schedule, std::min(steps, of_epoch), steps);
@@ -52,8 +52,10 @@ inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, 
         text("fit: the .schedule is {} at most: it is a factor of the optimizer's rate and not a rate: let it be 1 for the whole "
              "rate, and give the rate to the optimizer, .lr",
              most));
-  const bool ended = schedule.has_all_steps() && rest.least == rest.most && rest.most <= 0.5f * first.most;
-  if (steps >= 3 * of_epoch && (ended || rest.most <= 0.01f * first.most))
+  if (steps < 3 * of_epoch || of_epoch < 1) return;
+  const float last = schedule(of_epoch - 1);  // a schedule that falls with the second epoch means epochs
+  const bool ended = schedule.has_all_steps() && rest.least == rest.most && rest.most <= 0.5f * first.most && last == rest.most;
+  if (ended || (rest.most <= 0.01f * first.most && last <= 0.01f * first.most))
     throw ArgumentError(
         text("fit: the .schedule falls from {} to {} within the first of {} epochs and does not rise again: a bare number counts "
              "steps, of which an epoch has {}; sk::optim::epochs(30) are epochs",
