@@ -8,18 +8,25 @@
 
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
+#include <skein/nn/concat.hpp>
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/conv_transpose2d.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/flatten.hpp>
+#include <skein/nn/group_norm.hpp>
+#include <skein/nn/identity.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/recurrent.hpp>
 #include <skein/nn/model.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/residual.hpp>
+#include <skein/nn/slice.hpp>
+#include <skein/nn/tanh.hpp>
 #include <skein/tensor/create.hpp>
 #include <skein/train/predictor.hpp>
 #include <skein/train/weights_npz.hpp>
 
+#include "../support/own_layers.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -120,6 +127,51 @@ TEST_CASE("In PyTorch's layout a network of channels first gives the same output
   const auto outputs = predictor.predict(images);
   const auto expected = as_pytorch_has_it(file, channels_first);
   for (long o = 0; o < 3; ++o) CHECK(outputs(0, o) == Approx(expected[static_cast<std::size_t>(o)]).epsilon(1e-4).margin(1e-5));
+}
+
+TEST_CASE("In PyTorch's layout no array is written whose features have an order that is not known", "[train]") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "w.npz";
+  const auto said = [&]<class... Behind>(nn::Sequential<Behind...>*) -> std::string {
+    using Net = nn::Sequential<nn::Conv2d<4, sk::Kernel<2>>, nn::Flatten, Behind...>;  // of an image (2, 3, 4)
+    sk::Model<Net, sk::Shape<3, 4, 2>> model{sk::Seed{1}};
+    sk::save_npz(path, model);
+    try {
+      sk::save_npz(path, model, {.layout = sk::WeightLayout::pytorch});
+      sk::load_npz(path, model, {.layout = sk::WeightLayout::pytorch});
+    } catch (const sk::FileError& e) { return e.what(); }
+    return "";
+  };
+  const auto behind = [&]<class... L>(nn::Sequential<L...>* layers, const char* layer) {
+    CHECK_THAT(said(layers), Catch::Contains("through the layer " + std::string(layer)));
+  };
+  using nn::Linear, nn::Sequential, nn::Tanh, nn::Concat, nn::Residual, own_layers::Scale;
+  behind(static_cast<Sequential<Residual<Linear<24>>, Linear<3>>*>(nullptr), "Residual");
+  behind(static_cast<Sequential<Concat<nn::Identity, Linear<3>>, Linear<2>>*>(nullptr), "Concat");
+  behind(static_cast<Sequential<Concat<Linear<3>, Tanh>, nn::Relu, Linear<2>>*>(nullptr), "Concat");
+  behind(static_cast<Sequential<Scale, Linear<3>>*>(nullptr), "Scale");
+  behind(static_cast<Sequential<nn::Slice<0, 8>, Linear<3>>*>(nullptr), "Slice");
+  behind(static_cast<Sequential<nn::GroupNorm<2>, Linear<3>>*>(nullptr), "GroupNorm");
+  CHECK(said(static_cast<Sequential<Linear<8>, Residual<Linear<8>>, Scale, Linear<3>>*>(nullptr)).empty());
+  CHECK(said(static_cast<Sequential<Concat<Linear<3>, Sequential<Tanh, Linear<4>>>, Linear<2>>*>(nullptr)).empty());
+
+  using Net = Sequential<nn::Conv2d<4, sk::Kernel<2>>, nn::Flatten, nn::GroupNorm<1>, Residual<Tanh>, Linear<3>>;
+  sk::Model<Net, sk::Shape<3, 4, 2>> model{sk::Seed{1}};
+  sk::save_npz(path, model);
+  const auto ours = sk::load_npz(path).get<float, 2>("4.weight");  // (24, 3)
+  sk::save_npz(path, model, {.layout = sk::WeightLayout::pytorch});
+  const auto theirs = sk::load_npz(path).get<float, 2>("4.weight");  // (3, 24)
+  for (long p = 0; p < 6; ++p)
+    for (long c = 0; c < 4; ++c) CHECK(theirs(1, c * 6 + p) == ours(p * 4 + c, 1));
+
+  sk::Model<Sequential<nn::Conv2d<4, sk::Kernel<2>>, nn::Flatten, Scale>, sk::Shape<3, 4, 2>> own{sk::Seed{1}};
+  {
+    auto w = own.modify();
+    for (long i = 0; i < 24; ++i) w[static_cast<std::size_t>(own.parameter("2.scale").offset + i)] = static_cast<float>(i);
+  }
+  sk::save_npz(path, own, {.layout = sk::WeightLayout::pytorch});
+  const auto scale = sk::load_npz(path).get<float, 1>("2.scale");  // (24): as it is
+  for (long i = 0; i < 24; ++i) CHECK(scale(i) == static_cast<float>(i));
 }
 
 TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") {

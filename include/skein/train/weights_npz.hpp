@@ -37,8 +37,10 @@ struct ArrayInFile {
   std::array<long, 4> extents{1, 1, 1, 1}, arena{}, file{};
   std::vector<long> shape;  // of the file's array
 };
-/// Where entry e of the program's operations lies in the file.
-ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout);
+/// Where entry e of the program's operations, the array of that name, lies in the file. Throws FileError where PyTorch's order of
+/// its features is not known: a flattened image reaches it through a layer that may reorder features or join them with others.
+ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout,
+                          const std::string& path, std::string_view name);
 /// Throws FileError where `found` is another shape than the file's array must have.
 void check_shape(const std::string& path, std::string_view name, std::span<const long> found, const ArrayInFile& wanted);
 /// Throws FileError for names in a file that the model does not have; if `partial`, where the model has none of them.
@@ -84,7 +86,7 @@ void save_npz(const std::string& path, const Model& model, const WeightOptions& 
     train::HostCopy<Scalar, typename Model::device> copy;
     const Scalar* data = copy.read(arena.data, arena.size, model.where());
     for (const plan::Entry& e : entries) {
-      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout);
+      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, Model::program.name(e));
       std::vector<Scalar> dense(static_cast<std::size_t>(e.extents.count()));
       train::detail::walk(place, data + e.offset, dense.data(), [](const Scalar& from, Scalar& to) { to = from; });
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
@@ -117,7 +119,7 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
     for (const plan::Entry& e : entries) {
       const std::string& name = known.emplace_back(std::string_view(Model::program.name(e)));
       if (options.partial && !file.contains(name)) continue;
-      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout);
+      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);
         train::detail::check_shape(path, name, found.shape(), place);

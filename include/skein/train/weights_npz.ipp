@@ -14,20 +14,69 @@ SKEIN_INLINE bool is_kind(const plan::LayerNode& node, std::string_view name) {
   return node.kind.starts_with(name) && (node.kind.size() == name.size() || node.kind[name.size()] == '<');
 }
 
-/// The image whose values the features of a node's input are, in the order (height, width, channels): behind a Flatten, and
-/// layers that leave each feature in its place. An empty shape where they are of no image.
-SKEIN_INLINE Extents image_behind(std::span<const plan::LayerNode> operations, const plan::LayerNode& node) {
-  for (int tensor = node.in; node.input.flat();) {
-    const auto writer =
-        std::find_if(operations.begin(), operations.end(), [&](const plan::LayerNode& o) { return o.out == tensor; });
-    if (writer == operations.end()) break;
-    if (is_kind(*writer, "Flatten")) return writer->input;
-    const bool stays = writer->logical_parameters == 0 || is_kind(*writer, "BatchNorm") || is_kind(*writer, "LayerNorm") ||
-                       is_kind(*writer, "RmsNorm");
-    if (!stays || !(writer->input == writer->output) || writer->in2 >= 0) break;
-    tensor = writer->in;
+/// A normalisation, whose vectors have a value a feature.
+SKEIN_INLINE bool is_normalization(const plan::LayerNode& node) {
+  return is_kind(node, "BatchNorm") || is_kind(node, "LayerNorm") || is_kind(node, "RmsNorm") || is_kind(node, "GroupNorm");
+}
+/// A layer, or a join, whose outputs depend on nothing but the inputs in the same place and on all of a sample's. Groups of a
+/// GroupNorm are of neighbours.
+SKEIN_INLINE bool leaves_in_place(const plan::LayerNode& node) {
+  if (is_kind(node, "GroupNorm")) return node.saved_for_backward == 2;  // mean and deviation of one group
+  return is_normalization(node) || (node.logical_parameters == 0 && !is_kind(node, "Concat"));
+}
+
+/// Of the features of a tensor. `image`: they are its values in the order (height, width, channels), where that is not PyTorch's;
+/// `lost`: some are, but this layer has reordered them or joined them with others. Neither: they have nothing to do with an
+/// image.
+struct FeatureOrder {
+  Extents image{};
+  const plan::LayerNode* lost = nullptr;
+  bool none() const { return image.rank == 0 && !lost; }
+};
+
+/// The tensors that operation `at` reads: of a Concat the ends of its branches, which nothing else reads.
+SKEIN_INLINE std::vector<int> tensors_read(std::span<const plan::LayerNode> operations, std::size_t at) {
+  const plan::LayerNode& node = operations[at];
+  std::vector<int> found{node.in};
+  if (node.in2 >= 0) found.push_back(node.in2);
+  if (!is_kind(node, "Concat")) return found;
+  for (std::size_t i = at; i-- > 0 && operations[i].out != node.in;) {
+    const int tensor = operations[i].out;
+    if (std::none_of(operations.begin(), operations.end(),
+                     [&](const plan::LayerNode& o) { return o.in == tensor || o.in2 == tensor; }))
+      found.push_back(tensor);
   }
-  return {};
+  return found;
+}
+
+/// Behind operation `at`; `of`: of the tensors before it.
+SKEIN_INLINE FeatureOrder order_behind(std::span<const plan::LayerNode> operations, std::size_t at,
+                                       const std::vector<FeatureOrder>& of) {
+  const plan::LayerNode& node = operations[at];
+  const Extents& in = node.input;
+  if (is_kind(node, "Flatten") && in.rank == 3) return in[0] * in[1] > 1 && in[2] > 1 ? FeatureOrder{in} : FeatureOrder{};
+  if (!in.flat() || is_kind(node, "Linear")) return {};
+  const FeatureOrder first = of[static_cast<std::size_t>(node.in)];
+  bool none = true, same = true;
+  for (const int tensor : tensors_read(operations, at)) {
+    const FeatureOrder& read = of[static_cast<std::size_t>(tensor)];
+    if (read.lost) return read;
+    none = none && read.none(), same = same && read.image == first.image;
+  }
+  if (none) return {};
+  const bool stays = same && leaves_in_place(node) && node.output.flat() && node.output.count() == first.image.count();
+  return stays ? first : FeatureOrder{.lost = &node};
+}
+
+/// Of the features that an operation reads.
+SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operations, std::size_t operation) {
+  std::vector<FeatureOrder> of(operations.size() + 1);
+  for (std::size_t i = 0; i < operation; ++i) of[static_cast<std::size_t>(operations[i].out)] = order_behind(operations, i, of);
+  const plan::LayerNode& node = operations[operation];
+  if (!node.input.flat()) return {};
+  const FeatureOrder found = of[static_cast<std::size_t>(node.in)];
+  const bool by_neighbours = is_kind(node, "GroupNorm") && !leaves_in_place(node);
+  return by_neighbours && found.image.rank > 0 ? FeatureOrder{.lost = &node} : found;
 }
 
 SKEIN_INLINE std::array<long, 4> dense(const std::array<long, 4>& extents) {
@@ -51,7 +100,24 @@ SKEIN_INLINE bool convolution_of_pytorch(const plan::LayerNode& node, int rank, 
   return true;
 }
 
-SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout) {
+[[noreturn]] SKEIN_INLINE void throw_order_lost(const std::string& path, std::string_view name, const plan::LayerNode& layer) {
+  throw FileError(path, -1,
+                  "the array '" + std::string(name) +
+                      "' has no place in PyTorch's layout: features of a flattened image reach it " + "through the layer " +
+                      std::string(layer.kind) +
+                      ", behind which their order in PyTorch is not known: let a Linear stand before that layer, or leave out "
+                      ".layout = WeightLayout::pytorch");
+}
+/// An array with a value, or a row, a feature: features (height, width, channels) become (channels, height, width).
+SKEIN_INLINE void channels_first(ArrayInFile& a, const Extents& image, long out, long pitch) {
+  const long h = image[0], w = image[1], c = image[2], row = out > 0 ? h * w * c : 1;
+  a.extents = {h, w, c, std::max(1L, out)};
+  a.arena = out > 0 ? std::array<long, 4>{w * c * pitch, c * pitch, pitch, 1} : std::array<long, 4>{w * c, c, 1, 1};
+  a.file = {w, 1, h * w, row};
+}
+
+SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout,
+                                       const std::string& path, std::string_view name) {
   ArrayInFile a;
   const int rank = e.extents.rank;
   for (int i = 0; i < rank; ++i) a.extents[static_cast<std::size_t>(4 - rank + i)] = e.extents[i];
@@ -64,7 +130,6 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
   if (layout == WeightLayout::skein || e.operation < 0) return a;
 
   const plan::LayerNode& node = operations[static_cast<std::size_t>(e.operation)];
-  const Extents image = image_behind(operations, node);
   const bool linear = is_kind(node, "Linear") || is_kind(node, "EachPosition"),
              recurrent = is_kind(node, "Rnn") || is_kind(node, "Lstm") || is_kind(node, "Gru");
   if (!convolution_of_pytorch(node, rank, a) && (linear || recurrent) && rank == 2) {  // (in, out) becomes (out, in)
@@ -72,13 +137,11 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
     a.shape = {out, in};
     a.file = {0, 0, 1, in};
   }
-  const bool vector = rank == 1 && !linear;  // of a normalisation, a value a feature
-  if (image.rank == 3 && (linear ? rank == 2 : vector && e.extents.last() == image.count())) {
-    const long h = image[0], w = image[1], c = image[2], out = linear ? a.extents[3] : 1, row = linear ? h * w * c : 1;
-    a.extents = {h, w, c, out};  // features (height, width, channels) become (channels, height, width)
-    a.arena = linear ? std::array<long, 4>{w * c * pitch, c * pitch, pitch, 1} : std::array<long, 4>{w * c, c, 1, 1};
-    a.file = {w, 1, h * w, row};
-  }
+  const bool vector = is_normalization(node) && rank == 1;
+  if (!(linear && rank == 2) && !vector) return a;
+  const auto [image, lost] = order_before(operations, static_cast<std::size_t>(e.operation));
+  if (lost) throw_order_lost(path, name, *lost);
+  if (image.rank == 3) channels_first(a, image, linear ? a.extents[3] : 0, pitch);
   return a;
 }
 
