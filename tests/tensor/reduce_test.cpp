@@ -81,6 +81,20 @@ TEST_CASE("reductions fuse with what they reduce, and nest in expressions") {
   CHECK(mean(sk::Tensor<int, 1>{1, 2}) == 1.5);
 }
 
+TEST_CASE("sums of integers are as wide as long, their norms are doubles; a mean divides once") {
+  sk::Tensor<std::uint8_t, 2> small(sk::dims(2, 4));
+  small = std::uint8_t(100);
+  CHECK(sum(small) == 800);
+  CHECK(list(sum(small, 1)) == std::vector<long>{400, 400});
+  CHECK(sum(sk::Tensor<int, 1>{2'000'000'000, 2'000'000'000}) == 4'000'000'000);
+  CHECK(norm(sk::Tensor<int, 1>{3, -4}) == 5);
+  CHECK(norm(sk::Tensor<int, 1>{-100'000, 0}) == 100'000);
+  CHECK(list(norm(sk::Tensor<int, 2>{{3, 4}, {6, 8}}, sk::Norm::l2, 1)) == std::vector<double>{5, 10});
+  CHECK(norm(small, sk::Norm::l1) == 800);
+  CHECK(mean(sk::ones<double>(49)) == 1);
+  CHECK(mean(sk::ones<int>(49, 1), 0)(0) == 1);
+}
+
 TEST_CASE("a float sum does not lose what is small") {
   constexpr long n = 5'000'000;
   sk::Tensor<float, 1> a(sk::dims(n));

@@ -18,8 +18,8 @@ enum class Norm { l1, l2, inf };
 namespace detail {
 
 template <class E> using NodeOf = std::remove_cvref_t<decltype(leaf(std::declval<E>()))>;
-/// Sums of masks count.
-template <class S> using SumResult = std::conditional_t<std::is_same_v<S, bool>, long, S>;
+/// Sums of masks count; those of integers do not end where one value would.
+template <class S> using SumResult = std::conditional_t<std::is_floating_point_v<S>, S, Wide<S>>;
 template <class S> using MeanResult = std::conditional_t<std::is_floating_point_v<S>, S, double>;
 
 [[noreturn]] SKEIN_NOINLINE inline void throw_no_values(const char* operation) {
@@ -105,7 +105,7 @@ template <class Op, class Result, class E> auto reduce_axis_by(E&& e, int axis, 
   return reduce_axis<Result, Op::exact>(
       std::forward<E>(e), axis, operation, [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
         using Device = typename std::remove_cvref_t<decltype(node)>::Device;
-        const Finish finish{mean ? 1.0 / static_cast<double>(loop.extents.e[a]) : 1.0, root};
+        const Finish finish{mean ? static_cast<double>(loop.extents.e[a]) : 1.0, root};
         Reducer<Device>::template axis<Op>(result.data(), node.device(), loop, bound, a, finish);
       });
 }
@@ -130,7 +130,7 @@ template <class Better, class E> auto arg_axis(E&& e, int axis, const char* oper
 template <class T> using ScalarOf = typename std::remove_cvref_t<T>::Scalar;
 }  // namespace detail
 
-/// The sum of all values (of a mask: how many hold). Float is added up in double.
+/// The sum of all values (of a mask: how many hold). Float is added up in double, integers in long, which is then the result.
 template <TensorExpression E> auto sum(E&& e) {
   using S = detail::ScalarOf<E>;
   return detail::reduce_all<detail::SumOf<S>, detail::SumResult<S>>(std::forward<E>(e), {}, "sum");
@@ -146,7 +146,7 @@ template <TensorExpression E> auto mean(E&& e) {
   using S = detail::ScalarOf<E>;
   const long n = e.shape().count();
   if (n == 0) detail::throw_no_values("mean");
-  return detail::reduce_all<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), {1.0 / static_cast<double>(n)}, "mean");
+  return detail::reduce_all<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), {static_cast<double>(n)}, "mean");
 }
 template <TensorExpression E> auto mean(E&& e, int axis) {
   using S = detail::ScalarOf<E>;
@@ -184,27 +184,35 @@ template <TensorExpression E> auto argmin(E&& e, int axis) {
   return detail::arg_axis<functions::Less>(std::forward<E>(e), axis, "argmin");
 }
 
-/// The norm of all values as one vector.
+/// The norm of all values as one vector; of integers, in double.
 template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
   using S = detail::ScalarOf<E>;
-  switch (which) {
-    case Norm::l1:
-      return detail::reduce_all<detail::SumOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
-    case Norm::inf:
-      return detail::reduce_all<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
-    default:
-      return detail::reduce_all<detail::SumOf<S>, S>(square(std::forward<E>(e)), {1, true}, "norm");
+  if constexpr (!std::is_floating_point_v<S>) {
+    return norm(cast<double>(std::forward<E>(e)), which);
+  } else {
+    switch (which) {
+      case Norm::l1:
+        return detail::reduce_all<detail::SumOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
+      case Norm::inf:
+        return detail::reduce_all<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
+      default:
+        return detail::reduce_all<detail::SumOf<S>, S>(square(std::forward<E>(e)), {1, true}, "norm");
+    }
   }
 }
 template <TensorExpression E> auto norm(E&& e, Norm which, int axis) {
   using S = detail::ScalarOf<E>;
-  switch (which) {
-    case Norm::l1:
-      return detail::reduce_axis_by<detail::SumOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
-    case Norm::inf:
-      return detail::reduce_axis_by<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
-    default:
-      return detail::reduce_axis_by<detail::SumOf<S>, S>(square(std::forward<E>(e)), axis, false, true, "norm");
+  if constexpr (!std::is_floating_point_v<S>) {
+    return norm(cast<double>(std::forward<E>(e)), which, axis);
+  } else {
+    switch (which) {
+      case Norm::l1:
+        return detail::reduce_axis_by<detail::SumOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
+      case Norm::inf:
+        return detail::reduce_axis_by<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
+      default:
+        return detail::reduce_axis_by<detail::SumOf<S>, S>(square(std::forward<E>(e)), axis, false, true, "norm");
+    }
   }
 }
 

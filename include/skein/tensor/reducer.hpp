@@ -36,13 +36,13 @@ template <class S> struct MinOf {
   static constexpr bool exact = true;
 };
 
-/// From the total to the result: scaled (mean), or its root (Euclidean norm).
+/// From the total to the result: divided (mean), or its root (Euclidean norm).
 struct Finish {
-  double scale = 1;
+  double count = 1;
   bool root = false;
   template <class R, class T> constexpr R apply(T total) const {
     if constexpr (std::is_floating_point_v<R>)
-      return static_cast<R>(root ? std::sqrt(static_cast<double>(total)) : scale == 1 ? total : static_cast<R>(total * scale));
+      return static_cast<R>(root ? std::sqrt(static_cast<double>(total)) : static_cast<double>(total) / count);
     else return static_cast<R>(total);
   }
 };

@@ -46,6 +46,17 @@ TEMPLATE_TEST_CASE("whole reductions of a device's tensors bring their number to
   }
 }
 
+TEST_CASE("sums of integers on a device are long and their norms double, as on the host") {
+  sk::Tensor<std::uint8_t, 2> a(sk::dims(2, 4));
+  a = std::uint8_t(100);
+  const auto x = a.to<sk::Cuda>();
+  CHECK(sum(x) == 800);
+  CHECK(values_of(sum(x, 1)) == std::vector<long>{400, 400});
+  CHECK(norm(x, sk::Norm::l1) == 800);
+  CHECK(values_of(norm(x, sk::Norm::l2, 1)) == std::vector<double>{200, 200});
+  CHECK(mean(sk::ones<double>(49).to<sk::Cuda>()) == 1);
+}
+
 TEST_CASE("reductions along an axis stay on the device, and nest in expressions there") {
   const auto a = values<float>(sk::dims(6, 50, 3), 1);
   const auto x = a.to<sk::Cuda>();
