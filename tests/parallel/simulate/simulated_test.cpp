@@ -171,3 +171,24 @@ TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[
                                  }),
                     Catch::Contains("times to compute are 0 or more"));
 }
+
+namespace {
+/// A server that has nothing to do but to ask for a signal.
+struct AskingServer : PolicyState {
+  static constexpr Capabilities capabilities{Capability::serves_updates};
+  int* signal;
+  explicit AskingServer(int& where) : signal(&where) {}
+  Replica<float, sk::Cpu> replica() const { return {}; }
+  bool serves() const { return true; }
+  void serve(const UpdateCallback& update) { *signal = update.signal(); }
+};
+}  // namespace
+
+TEST_CASE("a server on the clock hears of its rank's signal", "[simulated]") {
+  sk::simulate(1, {}, [](sk::SimComm& world) {
+    int sent = 15, got = 0;
+    SimulatedPolicyState<sk::SimComm, AskingServer> server(AskingServer(got), world, {}, {});
+    server.serve({&sent, [](void*, const ShardUpdate&) {}, 0, nullptr, [](void* object) { return *static_cast<int*>(object); }});
+    CHECK(got == 15);
+  });
+}

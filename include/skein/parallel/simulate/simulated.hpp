@@ -58,7 +58,8 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
                   [](void* object, int k) {
                     const UpdateCallback& u = *static_cast<Context*>(object)->update;
                     return u.state(u.object, k);
-                  }});
+                  },
+                  [](void* object) { return static_cast<Context*>(object)->update->signal(); }});
   }
   /// Simulated seconds that this rank has waited.
   double exposed_seconds() const {
