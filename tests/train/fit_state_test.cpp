@@ -7,6 +7,8 @@
 #include <cstring>
 #include <string>
 
+#include <skein/train/archive.hpp>
+#include <skein/train/callbacks.hpp>
 #include <skein/train/model_file.hpp>
 
 namespace sk = skein;
@@ -89,6 +91,34 @@ TEST_CASE("a loaded training goes on at its step, unless its place or its data s
     train::EpochOrder other = order;
     other.batch = 20;
     CHECK_THROWS_AS(state.begin(other, 4, 3, training), sk::ArgumentError);
+  }
+}
+
+TEST_CASE("a loaded training gives the callbacks of another rank than 0, which may be others, the states of their names") {
+  train::EarlyStopping stopping;
+  stopping.best.value = 0.25, stopping.best.epoch = 2;
+  const auto bytes = train::to_bytes(train::Callbacks{stopping, train::best_model([](const train::EpochRecord&) {})});
+  FitState state;
+  Training training;
+  train::FileRecords saved = records();
+  saved.callbacks.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  state.resume({.rank = 1, .ranks = 2}, std::move(saved));
+  state.begin(order, 4, 3, training);
+  train::EarlyStopping same;
+  train::LearningRateLog own;
+  own.rates = {{1, 0.5}};
+  train::Callbacks others{std::ref(own), std::ref(same), [](train::EpochRecord&) {}};
+  SECTION("on rank 0 they are refused") {
+    CHECK_THROWS_WITH(state.begin_callbacks(others, 0), Contains("holds the state of 2 callbacks, but this training has 3"));
+  }
+  SECTION("on another rank what rank 0 has not begins anew") {
+    state.begin_callbacks(others, 1);
+    CHECK((same.best.value == 0.25 && same.best.epoch == 2));
+    CHECK(own.rates.size() == 1);
+  }
+  SECTION("also where there is no fit to be made") {
+    state.end_without_fit(others, 1);
+    CHECK(same.best.epoch == 2);
   }
 }
 

@@ -178,6 +178,9 @@ class Callbacks {
   /// The states of all that have one, each with its name and its number of bytes. Other callbacks on loading are a FileError.
   void serialize(OutArchive& archive, unsigned version);
   void serialize(InArchive& archive, unsigned version);
+  /// What a file has, which is rank 0's, into those of another rank, which may be others: each with a name gets the state of that
+  /// name, and one without begins anew. Returns the names that the file has not. `path` is for messages.
+  std::vector<std::string> load_by_name(std::span<const std::byte> bytes, const std::string& path);
   /// How many a file has the states of.
   static std::uint64_t saved_in(std::span<const std::byte> bytes);
 

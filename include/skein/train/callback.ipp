@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of callback.hpp.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "../core/text.hpp"
@@ -80,6 +81,36 @@ SKEIN_INLINE void Callbacks::serialize(InArchive& archive, unsigned version) {
       archive.refuse(text("{}: {}", e.what(), remedy));
     }
   }
+}
+
+SKEIN_INLINE std::vector<std::string> Callbacks::load_by_name(std::span<const std::byte> bytes, const std::string& path) {
+  InArchive archive(bytes, path, 0);
+  std::uint32_t version = 0;
+  std::uint64_t count = 0;
+  (archive & version & count);
+  std::vector<std::pair<std::string, std::vector<std::byte>>> saved;
+  for (std::uint64_t i = 0; version == archive_version && i < count; ++i) {
+    saved.emplace_back();
+    (archive & saved.back().first & saved.back().second);
+  }
+  const auto has_name = [](const auto& state, AnyCallback& own) { return state.first == own.saved_as(); };
+  if (version != archive_version || std::equal(saved.begin(), saved.end(), all_.begin(), all_.end(), has_name)) {
+    from_bytes(bytes, *this, path);
+    return {};
+  }
+  std::vector<std::string> left;
+  for (AnyCallback& own : all_) {
+    const std::string name = own.saved_as();
+    const auto found = std::find_if(saved.begin(), saved.end(), [&](const auto& state) { return state.first == name; });
+    if (name.empty()) continue;
+    if (found == saved.end()) {
+      left.push_back(name);
+      continue;
+    }
+    from_bytes(byte_span(found->second), own, name + " of " + path);
+    saved.erase(found);
+  }
+  return left;
 }
 
 SKEIN_INLINE std::uint64_t Callbacks::saved_in(std::span<const std::byte> bytes) {

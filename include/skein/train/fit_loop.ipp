@@ -115,7 +115,7 @@ template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& op
              about, place().step > 0 ? text(" and {} steps of the next", place().step) : std::string(), options.epochs));
   Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(about);
   Callbacks callbacks(options.callbacks);
-  state_.end_without_fit(callbacks);
+  state_.end_without_fit(callbacks, facts_.rank);
   return true;
 }
 

@@ -54,7 +54,7 @@ class FitState {
   void begin_callbacks(Callbacks& callbacks, int rank);
   void forget_callbacks() { callbacks_ = nullptr; }
   /// There is no fit to be made: the callbacks become those of the file.
-  void end_without_fit(Callbacks& callbacks);
+  void end_without_fit(Callbacks& callbacks, int rank);
   /// Of a rank that serves: its fit is over.
   void served() { place_.running = resumed_ = false; }
 
@@ -68,7 +68,7 @@ class FitState {
   const std::string& callback_failure() const { return callback_failure_; }
 
  private:
-  void load_callbacks(Callbacks& callbacks) const;
+  void load_callbacks(Callbacks& callbacks, int rank) const;
 
   TrainingPosition place_{};
   History history_{};

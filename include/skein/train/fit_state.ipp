@@ -84,21 +84,23 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
                         ": go on with the same .batch and data");
 }
 
-SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks) const {
-  from_bytes(byte_span(callback_state_), callbacks, "the callbacks of the loaded training");
+SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank) const {
+  constexpr const char* of = "the callbacks of the loaded training";
+  if (rank == 0) return from_bytes(byte_span(callback_state_), callbacks, of);
+  for (const std::string& name : callbacks.load_by_name(byte_span(callback_state_), of)) say_begins_anew(name, rank);
 }
 
 SKEIN_INLINE void FitState::begin_callbacks(Callbacks& callbacks, int rank) {
   if (!callback_state_.empty() && continues_) {
-    if (callbacks.size() > 0) load_callbacks(callbacks);
+    if (callbacks.size() > 0) load_callbacks(callbacks, rank);
     else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
   }
   callback_state_.clear();
   callbacks_ = &callbacks;
 }
 
-SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks) {
-  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks);
+SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
+  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, rank);
   callback_state_.clear();
   resumed_ = place_.running = false;
 }

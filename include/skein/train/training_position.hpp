@@ -62,6 +62,8 @@ void say_others(std::string_view optimizer_then, std::string_view optimizer_now,
                 const EpochOrder& now);
 /// A line on stderr: the training had so many callbacks when it was saved, and goes on without any.
 void say_no_callbacks(std::uint64_t saved);
+/// Prints a line about a callback of this rank that rank 0 did not have when the training was saved.
+void say_begins_anew(const std::string& callback, int rank);
 /// Throws ArgumentError where a loaded training has had all epochs that it is asked for.
 void check_epochs(const TrainingPosition& at, int epochs);
 

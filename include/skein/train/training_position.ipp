@@ -70,6 +70,14 @@ SKEIN_INLINE void say_no_callbacks(std::uint64_t saved) {
   std::fprintf(stderr, "%s\n", text("fit: goes on without {} of the loaded training, whose state is left out", what).c_str());
 }
 
+SKEIN_INLINE void say_begins_anew(const std::string& callback, int rank) {
+  std::fprintf(
+      stderr, "%s\n",
+      text("fit: the callback {} of rank {} begins anew: a file has the states of rank 0's callbacks, and none of that name",
+           callback, rank)
+          .c_str());
+}
+
 SKEIN_INLINE void check_epochs(const TrainingPosition& at, int epochs) {
   if (at.epoch == 0 || at.epoch < epochs) return;
   throw ArgumentError(
