@@ -72,8 +72,9 @@ TEST_CASE("two writers of one path: the second is told") {
   support::TemporaryFolder folder;
   AtomicFile first(folder / "x");
   const std::string partial = folder / "x.partial";
-  CHECK_THROWS_WITH(AtomicFile(folder / "x"),
-                    partial + ": is being written by another process or thread: Resource temporarily unavailable");
+  CHECK_THROWS_WITH(AtomicFile(folder / "x"), partial +
+                                                  ": is being written by another process or thread; if the ranks of one job "
+                                                  "write it, let rank 0 do so: Resource temporarily unavailable");
   first.append("1", 1);
   first.commit();
   CHECK(support::read_text(folder / "x") == "1");

@@ -87,7 +87,8 @@ SKEIN_INLINE int AtomicFile::open_and_lock() {
   file_ = ::open(partial_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (file_ < 0) fail(-1, "cannot be created");
   while (::flock(file_, LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EWOULDBLOCK) fail_and_close("is being written by another process or thread");
+    if (errno == EWOULDBLOCK)
+      fail_and_close("is being written by another process or thread; if the ranks of one job write it, let rank 0 do so");
     if (errno != EINTR) break;  // a file system without locks
   }
   struct stat ours {
