@@ -16,6 +16,9 @@ class NamedValues {
  public:
   /// The names that follow belong to `owner`; an empty one: to nothing.
   NamedValues& of(std::string_view owner);
+  /// Behind the names that follow stands `whole`, where there may be two of a name: "`.delta` of Huber (loss 2)"; an empty one:
+  /// nothing.
+  NamedValues& within(std::string_view whole);
   /// A number, a truth value or words. Neither may have a line break or a tab.
   NamedValues& add(std::string_view name, detail::TextValue value);
   /// Many numbers, which a message names by their count and their hash.
@@ -27,7 +30,7 @@ class NamedValues {
   std::uint64_t hash() const;
 
  private:
-  std::string owner_, lines_;
+  std::string owner_, whole_, lines_;
 };
 
 }  // namespace skein::inline SKEIN_ABI

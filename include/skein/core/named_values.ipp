@@ -13,12 +13,18 @@ SKEIN_INLINE NamedValues& NamedValues::of(std::string_view owner) {
   return *this;
 }
 
+SKEIN_INLINE NamedValues& NamedValues::within(std::string_view whole) {
+  whole_ = whole;
+  return *this;
+}
+
 SKEIN_INLINE NamedValues& NamedValues::add(std::string_view name, detail::TextValue value) {
   const bool option = name.starts_with('.');
   if (option) lines_ += '`';
   lines_ += name;
   if (option) lines_ += '`';
   if (!owner_.empty()) lines_.append(" of ").append(owner_);
+  if (!whole_.empty()) lines_.append(" (").append(whole_).append(")");
   lines_ += '\t';
   value.append_to(lines_);
   lines_ += '\n';

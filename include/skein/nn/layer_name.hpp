@@ -21,6 +21,11 @@ template <class L> constexpr std::string_view kind_of() {
   const auto colon = s.substr(0, angle).rfind("::");
   return colon == s.npos ? s : s.substr(colon + 2);
 }
+/// "Linear": without arguments, so that ranks and files of different compilers have the same; nothing of a lambda.
+template <class L> constexpr std::string_view bare_name() {
+  const std::string_view name = kind_of<L>().substr(0, kind_of<L>().find('<'));
+  return name.starts_with('(') ? std::string_view() : name;
+}
 /// The layer as the user wrote it, of one that runs it.
 template <class L> struct Named { using type = L; };
 

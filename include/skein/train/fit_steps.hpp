@@ -138,10 +138,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
     return values.lines();
   }
   int state_arrays() override { return train_step_.optimizer().arrays(); }
-  std::string loss_name() override {
-    const std::string_view name = nn::detail::kind_of<Loss>();
-    return std::string(name.substr(0, name.find('<')));
-  }
+  std::string loss_name() override { return std::string(nn::detail::bare_name<Loss>()); }
   std::span<const plan::LayerNode> layers() override { return Model::program.ops(); }
   const char* placement() override {
     if constexpr (parallel::SharesBatches<PolicyState>) return "staged";

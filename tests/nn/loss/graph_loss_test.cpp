@@ -128,6 +128,19 @@ TEST_CASE("the loss of a graph is the weighted sum of the losses of its outputs"
   }
 }
 
+TEST_CASE("ranks compare the kinds, the weights and the ignored labels of the losses of a graph", "[nn]") {
+  const auto lines = [](const nn::CrossEntropy& cross_entropy) {
+    sk::NamedValues values;
+    nn::describe(loss_of(cross_entropy), values);
+    return values.lines();
+  };
+  CHECK_THAT(lines({}), Catch::Contains("the loss (loss 1 of graph_loss)\tCrossEntropy\n") &&
+                            Catch::Contains("the loss (loss 2 of graph_loss)\tMse\n"));
+  CHECK_THAT(lines({.ignore_label = 3}), Catch::Contains("`.ignore_label` of CrossEntropy (loss 1 of graph_loss)\t3\n"));
+  CHECK_THAT(lines({.class_weights = {1, 2, 1, 1, 1}}),
+             Catch::Contains("the weights of CrossEntropy (loss 1 of graph_loss)\tof hash"));
+}
+
 TEST_CASE("a network with the loss of a graph has the gradient of finite differences, by any workers", "[nn]") {
   const Data data;
   Model model{sk::Seed{3}};

@@ -152,6 +152,36 @@ TEST_CASE("An own loss says what is wrong", "[loss]") {
 }
 
 namespace {
+/// Formulas with an address, which is another on each rank.
+struct Pointing {
+  const double* to;
+  constexpr auto operator()(const auto& row) const { return row.log_probability() * *to; }
+};
+struct Saying : own_losses::Focal {
+  double* scratch = nullptr;
+  void describe(skein::NamedValues& to) const { to.add("gamma", gamma); }
+};
+}  // namespace
+
+TEST_CASE("Ranks compare which loss it is, the formula's name and its numbers", "[loss]") {
+  const auto lines = [](const auto& loss) {
+    skein::NamedValues values;
+    skein::nn::describe(loss, values);
+    return values.lines();
+  };
+  using own_losses::Focal;
+  CHECK_THAT(lines(skein::nn::Nll{}), Catch::StartsWith("the loss\tNll\n"));
+  CHECK_THAT(lines(OwnLoss{Focal{}}), Catch::StartsWith("the loss\tOwnLoss\nthe formula of OwnLoss\tFocal\n"));
+  CHECK(lines(OwnLoss{Focal{2}}) == lines(OwnLoss{Focal{2}}));
+  CHECK(lines(OwnLoss{Focal{2}}) != lines(OwnLoss{Focal{5}}));
+  CHECK(lines(OwnLoss{own_losses::Hinge{}}) != lines(OwnLoss{Focal{}}));
+  CHECK(lines(OwnLoss{Saying{{2}}}) == "the loss\tOwnLoss\nthe formula of OwnLoss\tSaying\ngamma of OwnLoss\t2\n");
+  const double one = 1, two = 2;
+  CHECK(lines(OwnLoss{Pointing{&one}}) == lines(OwnLoss{Pointing{&two}}));
+  CHECK(lines(OwnLoss{[](const auto& row) { return row.log_probability(); }}) == "the loss\tOwnLoss\nthe formula of OwnLoss\t\n");
+}
+
+namespace {
 struct FocalNet : skein::nn::Sequential<skein::nn::Flatten, skein::nn::Linear<16>, skein::nn::Relu, skein::nn::Linear<10>> {};
 
 /// Losses of the steps of a training on digits.

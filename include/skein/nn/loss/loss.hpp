@@ -19,6 +19,7 @@
 #include "../../device/copy.hpp"
 #include "../../ops/label_loss.hpp"
 #include "../../ops/vector_loss.hpp"
+#include "../layer_name.hpp"
 #include "../output_kind.hpp"
 #include "check_labels.hpp"
 
@@ -151,14 +152,9 @@ template <class L> concept HasLossTable = requires(const L& loss) {
 
 /// A loss says its numbers by name: void describe(NamedValues&) const.
 template <class L> concept SaysItsValues = requires(const L& loss, NamedValues& to) { loss.describe(to); };
-/// The same of one of the losses that `owner` adds up: its factor, and what it says of itself.
-template <class On> void describe_part(std::string_view owner, std::size_t number, const On& on, NamedValues& to) {
-  to.of(owner).add(text("the factor of loss {}", number + 1), on.factor);
-  if constexpr (SaysItsValues<std::remove_cvref_t<decltype(on.loss)>>) on.loss.describe(to);
-}
-/// What ranks compare of a loss: what it says of itself, its table and the label that it leaves out.
+/// What ranks compare of a loss: its kind, what it says of itself, its table and the label that it leaves out.
 template <class L> void describe(const L& loss, NamedValues& to) {
-  to.of("the loss");
+  to.of("").add("the loss", detail::bare_name<L>()).of("the loss");
   if constexpr (SaysItsValues<L>) loss.describe(to);
   if constexpr (HasLossTable<L>) {
     const std::span<const float> table = loss.table();
@@ -166,6 +162,13 @@ template <class L> void describe(const L& loss, NamedValues& to) {
   }
   if constexpr (SaysIgnoredLabel<L>)
     if (const std::optional<std::int32_t> label = loss.ignored_label()) to.add(".ignore_label", *label);
+}
+/// The same of one of the losses that `owner` adds up: its factor, and what ranks compare of it.
+template <class On> void describe_part(std::string_view owner, std::size_t number, const On& on, NamedValues& to) {
+  to.of(owner).add(text("the factor of loss {}", number + 1), on.factor);
+  to.within(text("loss {} of {}", number + 1, owner));
+  describe(on.loss, to);
+  to.within("");
 }
 
 /// The device's copy of a loss's table, made once; who runs the loss keeps one and sets LossCall::table. Nothing on the Cpu.

@@ -11,8 +11,10 @@
 //     };
 //     Trainer trainer{model, nn::OwnLoss{Focal{.gamma = 2}}, optim::Adam{}};
 #pragma once
+#include <concepts>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,16 @@
 #include "loss.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
+
+namespace detail {
+/// Becomes a member of that type and of no other.
+template <class Number> struct Exactly { template <std::same_as<Number> T> operator T() const; };
+/// The members of F are numbers of this type and nothing else: its bytes are its values, without gaps and addresses.
+template <class F, class Number> inline constexpr bool is_made_of = []<std::size_t... I>(std::index_sequence<I...>) {
+  return std::is_aggregate_v<F> && sizeof(F) == sizeof(Number) * sizeof...(I) && requires { F{(void(I), Exactly<Number>{})...}; };
+}
+(std::make_index_sequence<(sizeof(F) / sizeof(Number) < 16 ? sizeof(F) / sizeof(Number) : 0)>{});
+}  // namespace detail
 
 /// What an OwnLoss of rows does with labels.
 struct OwnLossOptions {
@@ -50,6 +62,16 @@ template <class Formula> class OwnLoss {
 
   std::span<const float> table() const { return {options.class_weights.data(), options.class_weights.size()}; }
   std::optional<std::int32_t> ignored_label() const { return options.ignore_label; }
+  /// The formula's name, which a lambda has not, and its numbers: what its own void describe(NamedValues&) const says, or else
+  /// all members, where those are of one type: float, double or int.
+  void describe(NamedValues& to) const {
+    to.of("OwnLoss").add("the formula", detail::bare_name<Formula>());
+    if constexpr (SaysItsValues<Formula>) formula.describe(to);
+    else if constexpr (detail::is_made_of<Formula, float> || detail::is_made_of<Formula, double> ||
+                       detail::is_made_of<Formula, int>)
+      to.add_hash("the content of the formula", &formula, sizeof formula);
+    to.of("OwnLoss");
+  }
 
   /// The divisor: of labels, which are on the host then, or the number of elements.
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const {
