@@ -6,6 +6,7 @@
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/core/named_values.hpp>
 #include <skein/nn/loss/mse.hpp>
+#include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/comm/sim/sim_comm.hpp>
@@ -224,6 +225,22 @@ sk::data::InMemory<float> forty() {
   return {{1, {3}}, std::move(x), std::move(y), 4};
 }
 }  // namespace
+
+TEST_CASE("ranks with another layer of the same shape and cost are named", "[train]") {
+  const auto all = forty();
+  const auto fit = [&]<class Layer>(sk::ThreadComm& world, Layer) {
+    sk::Model<nn::Sequential<nn::Linear<4>, Layer, nn::Linear<4>>, sk::Shape<3>> model{sk::Seed{1}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+    trainer.fit(all, {.batch = 8, .progress = false, .threads = 1});
+  };
+  CHECK_THAT(cases::thrown([&] {
+               sk::spawn(2, [&](sk::ThreadComm& world) {
+                 if (world.rank() == 0) fit(world, nn::Tanh{});
+                 else fit(world, nn::Relu{});
+               });
+             }),
+             Catch::Contains("fit: layer 1 is Tanh on rank 0, Relu on rank 1: give all ranks the same"));
+}
 
 TEST_CASE("ranks that evaluate other samples, in other batches or by other metrics are named", "[train]") {
   const auto message = [](auto evaluate) {

@@ -171,6 +171,16 @@ SKEIN_INLINE void describe(const optim::Groups& groups, NamedValues& to) {
   to.of("the optimizer").add(".groups", rules.empty() ? "none" : std::string_view(rules));
 }
 
+SKEIN_INLINE void describe(std::span<const plan::LayerNode> layers, std::span<const plan::PathPart> paths, NamedValues& to) {
+  to.of("");
+  for (const plan::LayerNode& layer : layers) {
+    plan::Name name;
+    plan::append_path(name, paths, layer.path);
+    const std::string_view path(name.text, static_cast<std::size_t>(std::max(1, name.length) - 1));  // without the last dot
+    to.add(path.empty() ? std::string("the layer") : text("layer {}", path), layer.kind.substr(0, layer.kind.find('<')));
+  }
+}
+
 SKEIN_INLINE void describe(const TrainingPosition& place, std::int64_t steps, NamedValues& to) {
   to.of("").add("the number of epochs done", place.base + place.epoch).add("the step within the epoch", place.step);
   to.add("the number of optimizer steps done", steps);
