@@ -33,6 +33,7 @@ template <class Scalar_, class Device_> struct Replica {
   plan::Placement placement{};             ///< what of it each rank updates, and has the optimizer's state of
   Device where{};                          ///< which of the devices
   std::uint64_t fingerprint = 0;           ///< of everything that the ranks must have in common
+  std::string options{};                   ///< of the policy, that are types, in words: likewise
 };
 
 /// How gradients of ranks are combined: the mean over all samples, or that times the number of ranks (the sum of the ranks'

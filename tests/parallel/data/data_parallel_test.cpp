@@ -7,6 +7,8 @@
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/parallel/compose.hpp>
 #include <skein/parallel/data/sharded.hpp>
+#include <skein/parallel/data/sync_batch_norm.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 
 namespace cases = data_parallel_cases;
 namespace sk = skein;
@@ -90,6 +92,22 @@ TEST_CASE("buffers are the same on all ranks", "[parallel]") {
 }
 TEST_CASE("ranks whose models differ refuse to start", "[parallel]") {
   at_every_size([](auto& w) { cases::refuses_other_models(w); });
+}
+
+TEST_CASE("ranks whose options that are types differ refuse to start, and are named", "[parallel]") {
+  const auto start = [](const auto& policy) { policy.bind(sk::parallel::Replica<float, sk::Cpu>{}).start(); };
+  const auto of_two = [&](const auto& usual, const auto& other) {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      using sk::parallel::DataParallel;
+      if (world.rank() == 0) start(DataParallel{world, usual});
+      else start(DataParallel{world, other});
+    });
+  };
+  using sk::parallel::SyncEvery;
+  CHECK_THROWS_WITH(of_two(SyncEvery<4>{}, SyncEvery<3>{}),
+                    Catch::Contains("the options of DataParallel is SyncEvery<4> on rank 0, SyncEvery<3> on rank 1"));
+  CHECK_THROWS_WITH(of_two(sk::parallel::SyncBatchNorm{}, sk::parallel::DataParallelOptions{}),
+                    Catch::Contains("the options of DataParallel is SyncBatchNorm on rank 0, none on rank 1"));
 }
 
 TEST_CASE("the first bucket is complete before backward ends, but not without polling", "[parallel]") {

@@ -88,6 +88,8 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
     if (!several()) return;
     NamedValues values = this->common_values("DataParallel");
     values.add(".reduce", options_.reduce == Reduce::Sum ? "Sum" : "Mean").add("the exchange", Sound::name);
+    const std::string& given = this->replica().options;
+    values.add("the options", given.empty() ? std::string_view("none") : std::string_view(given));
     const std::span<const plan::Range> buckets = scheduler_.buckets();
     values.add("the number of buckets", buckets.size());
     values.add_hash("the division into buckets (.bucket_bytes, frozen parameters)", buckets.data(), buckets.size_bytes());
@@ -164,7 +166,9 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
       : owned_(std::make_shared<Comm>(o.comm())), comm_(owned_.get()), options_(o.options()) {}
 
   template <class R> auto bind(const R& replica) const {
-    return DataParallelStateOf<Comm, typename R::Scalar, typename R::Device, Options...>(*comm_, options_, replica);
+    R own = replica;
+    ((own.options += own.options.empty() || Options::described().empty() ? "" : ", ", own.options += Options::described()), ...);
+    return DataParallelStateOf<Comm, typename R::Scalar, typename R::Device, Options...>(*comm_, options_, own);
   }
   /// Each rank updates all parameters, or with an option (Sharded) a slice.
   plan::Placement placement(const plan::ArenaTable& table) const {

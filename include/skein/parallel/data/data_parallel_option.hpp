@@ -7,6 +7,7 @@
 #include <array>
 #include <concepts>
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "../../plan/program.hpp"
@@ -31,6 +32,8 @@ struct OptionBase {
   template <class Inner> using Around = Inner;
   /// The exchange that the option chooses, where E was chosen before.
   template <class E> using Exchange = E;
+  /// Its name and numbers, where its exchange does not say them: ranks compare them.
+  static std::string described() { return {}; }
   /// Gradients are summed by a reduce-scatter, which no other option may replace.
   static constexpr bool scatters_gradients = false;
   /// Each rank updates a slice of the parameters, in place of all.

@@ -4,6 +4,7 @@
 // Pauloski et al., "KAISA", SC 2021, arXiv:2107.01739: COMM-OPT, HYBRID-OPT and MEM-OPT.
 #pragma once
 #include <memory>
+#include <string>
 #include <type_traits>
 
 #include "../../comm/concepts.hpp"
@@ -37,6 +38,7 @@ template <class Comm> inline constexpr bool splits = comm::can<Comm, comm::Capab
 /// of them, up to rounding.
 template <class Share> struct GradientWorkers : OptionBase {
   static constexpr OptionKind kind = OptionKind::curvature;
+  static std::string described() { return "GradientWorkers"; }
 
   template <class Inner> class Around : public Inner {
     using Comm = typename Inner::communicator;

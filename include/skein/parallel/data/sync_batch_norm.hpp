@@ -3,6 +3,7 @@
 // R ranks with B / R samples each train as one rank with B. Layers ask their context for reduce_statistics; this fills it.
 #pragma once
 #include <chrono>
+#include <string>
 
 #include "../../comm/op.hpp"
 #include "../comm_policy_state.hpp"
@@ -13,6 +14,7 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// Batch normalisation with the statistics of all ranks. Costs two blocking all-reduces of 2 doubles a channel in each step.
 struct SyncBatchNorm : OptionBase {
   static constexpr OptionKind kind = OptionKind::statistics;
+  static std::string described() { return "SyncBatchNorm"; }
 
   template <class Inner> class Around : public Inner {
    public:

@@ -4,6 +4,7 @@
 // (ModelAverage, in a Compose with this), or the fit ends.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "../comm_policy_state.hpp"
 #include "data_parallel_option.hpp"
@@ -63,6 +64,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
 /// Gradients are exchanged in the steps N, 2 N, 3 N, ...
 template <int N> struct SyncEvery : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
+  static std::string described() { return "SyncEvery<" + std::to_string(N) + ">"; }
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_period<N>,
                   "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
@@ -80,6 +82,7 @@ template <int N> struct SyncEvery : OptionBase {
 /// Gradients are exchanged in all steps of every N-th epoch, the first of them the N-th.
 template <int N> struct SyncEveryEpochs : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
+  static std::string described() { return "SyncEveryEpochs<" + std::to_string(N) + ">"; }
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(
         detail::is_a_period<N>,
@@ -99,6 +102,7 @@ template <int N> struct SyncEveryEpochs : OptionBase {
 /// Mini-Batches, Use Local SGD", ICLR 2020). PostLocalSgd has the second with it.
 template <int N> struct SyncFirst : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
+  static std::string described() { return "SyncFirst<" + std::to_string(N) + ">"; }
   static constexpr int steps = N;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");
