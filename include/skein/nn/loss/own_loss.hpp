@@ -27,10 +27,11 @@ namespace detail {
 /// Becomes a member of that type and of no other.
 template <class Number> struct Exactly { template <std::same_as<Number> T> operator T() const; };
 /// The members of F are numbers of this type and nothing else: its bytes are its values, without gaps and addresses.
-template <class F, class Number> inline constexpr bool is_made_of = []<std::size_t... I>(std::index_sequence<I...>) {
+template <class F, class Number, std::size_t... I> constexpr bool made_of(std::index_sequence<I...>) {
   return std::is_aggregate_v<F> && sizeof(F) == sizeof(Number) * sizeof...(I) && requires { F{(void(I), Exactly<Number>{})...}; };
 }
-(std::make_index_sequence<(sizeof(F) / sizeof(Number) < 16 ? sizeof(F) / sizeof(Number) : 0)>{});
+template <class F, class Number> inline constexpr bool is_made_of =
+    made_of<F, Number>(std::make_index_sequence<(sizeof(F) / sizeof(Number) < 16 ? sizeof(F) / sizeof(Number) : 0)>{});
 }  // namespace detail
 
 /// What an OwnLoss of rows does with labels.
