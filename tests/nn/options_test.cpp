@@ -149,3 +149,13 @@ TEST_CASE("options of layers are known, given once and in range, or the first th
   STATIC_REQUIRE(Options::first.at == 3);
   STATIC_REQUIRE(nn::Conv2d<4, Padding<1>>::options::first.at == 0);  // Kernel is the first that it knows
 }
+
+TEST_CASE("the hash of a layer's options is that of their values, given or not") {
+  constexpr auto hash = []<class Layer>(Layer) { return Layer::options::hash(); };
+  STATIC_REQUIRE(hash(nn::Dropout<>{}) == hash(nn::Dropout<Rate<1, 2>>{}));
+  STATIC_REQUIRE(hash(nn::Dropout<>{}) != hash(nn::Dropout<Rate<1, 4>>{}));
+  STATIC_REQUIRE(hash(nn::Upsample<2>{}) == hash(nn::Upsample<2, Nearest>{}));
+  STATIC_REQUIRE(hash(nn::Upsample<2>{}) != hash(nn::Upsample<2, Bilinear>{}));
+  STATIC_REQUIRE(hash(nn::LeakyRelu<>{}) != hash(nn::LeakyRelu<Slope<1, 5>>{}));
+  STATIC_REQUIRE(hash(nn::Conv2d<8, Kernel<3>>{}) != hash(nn::Conv2d<8, Kernel<3>, NoBias>{}));
+}

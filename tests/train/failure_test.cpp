@@ -5,6 +5,7 @@
 #include <skein/comm/public_call.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/core/named_values.hpp>
+#include <skein/nn/dropout.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
@@ -226,7 +227,7 @@ sk::data::InMemory<float> forty() {
 }
 }  // namespace
 
-TEST_CASE("ranks with another layer of the same shape and cost are named", "[train]") {
+TEST_CASE("ranks with another layer of the same shape and cost, or with other options of it, are named", "[train]") {
   const auto all = forty();
   const auto fit = [&]<class Layer>(sk::ThreadComm& world, Layer) {
     sk::Model<nn::Sequential<nn::Linear<4>, Layer, nn::Linear<4>>, sk::Shape<3>> model{sk::Seed{1}};
@@ -240,6 +241,17 @@ TEST_CASE("ranks with another layer of the same shape and cost are named", "[tra
                });
              }),
              Catch::Contains("fit: layer 1 is Tanh on rank 0, Relu on rank 1: give all ranks the same"));
+  const auto lines = []<class Layer>(Layer) {
+    constexpr const auto& program = nn::program<nn::Sequential<nn::Linear<4>, Layer>, sk::Shape<3>>;
+    sk::NamedValues values;
+    sk::train::describe(program.ops(), program.parts(), values);
+    return values.lines();
+  };
+  const std::string usual = lines(nn::Dropout<>{});
+  CHECK_THAT(usual, Catch::StartsWith("layer 0\tLinear\n") &&
+                        Catch::Contains("layer 1\tDropout\nthe content of the options of layer 1 (Dropout)\tof hash "));
+  CHECK(lines(nn::Dropout<sk::Rate<1, 2>>{}) == usual);
+  CHECK(lines(nn::Dropout<sk::Rate<1, 4>>{}) != usual);
 }
 
 TEST_CASE("ranks that evaluate other samples, in other batches or by other metrics are named", "[train]") {

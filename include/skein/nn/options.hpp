@@ -7,9 +7,11 @@
 //       static constexpr int stride = detail::option<Stride>(options{});
 //       static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
 #pragma once
+#include <cstdint>
 #include <limits>
 #include <type_traits>
 
+#include "../core/hash.hpp"
 #include "layer.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -99,6 +101,23 @@ template <template <Init> class Tag, Init V, class... Rest> struct PickInit<Tag,
 };
 template <template <Init> class Tag, class First, class... Rest> struct PickInit<Tag, First, Rest...> : PickInit<Tag, Rest...> {};
 
+/// The numbers of an option; one without is {1, -1}.
+template <class Option> inline constexpr OptionPair numbers_of{1, -1};
+template <template <int> class Tag, int V> inline constexpr OptionPair numbers_of<Tag<V>>{V, 0};
+template <template <int, int> class Tag, int A, int B> inline constexpr OptionPair numbers_of<Tag<A, B>>{A, B};
+template <template <Init> class Tag, Init V> inline constexpr OptionPair numbers_of<Tag<V>>{static_cast<int>(V), 0};
+/// Of a known option that was not given; of one that was: where there is a choice, its place among them.
+template <class Known> inline constexpr OptionPair default_of = numbers_of<Known>.second < 0 ? OptionPair{} : numbers_of<Known>;
+template <class Known, class Option> inline constexpr OptionPair given_of = numbers_of<Option>;
+template <class Option, class... Choices> constexpr int choice_of() {
+  constexpr bool same[] = {std::is_same_v<Choices, Option>..., true};
+  int i = 0;
+  while (!same[i]) ++i;
+  return i;
+}
+template <class... Choices, class Option>
+inline constexpr OptionPair given_of<OneOf<Choices...>, Option>{choice_of<Option, Choices...>(), 0};
+
 /// A fault of a layer's options: at which of those that it was given; of one that is missing, at which of those that it knows.
 struct OptionFault {
   Fault fault = Fault::none;
@@ -134,6 +153,23 @@ template <class... Known, class... Given> struct LayerOptions<List<Known...>, Gi
   }
   static constexpr OptionFault first = find();
   static constexpr Fault fault = first.fault;
+
+  /// A hash of the values of all, given or not, by which ranks compare them.
+  static constexpr std::uint64_t hash() {
+    Fnv1a f;
+    for (const OptionPair& p : {value<Known>()..., OptionPair{}})
+      f.add(static_cast<std::uint64_t>(p.first)).add(static_cast<std::uint64_t>(p.second));
+    return f.value();
+  }
+
+ private:
+  template <class Option> static constexpr OptionPair value() {
+    constexpr bool same[] = {same_kind<Option, Given>..., true};
+    constexpr OptionPair values[] = {given_of<Option, Given>..., default_of<Option>};
+    int i = 0;
+    while (!same[i]) ++i;
+    return values[i];
+  }
 };
 
 /// Those of a layer; of one without options none.

@@ -20,8 +20,8 @@ template <class L> constexpr std::string_view label_of() {
   else return {};
 }
 
-template <class P>
-constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, std::string_view kind) {  // not a template of L
+template <class P> constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, std::string_view kind,
+                                           std::uint64_t options = 0) {  // not a template of L
   plan::LayerNode o{.kind = kind, .in = x, .path = path, .input = in, .output = i.output, .parameter = p.stored_parameters};
   o.logical_parameters = i.parameter_count();
   o.saved_for_backward = i.saved_for_backward;
@@ -30,6 +30,7 @@ constexpr int emit_leaf(P& p, int path, int x, Extents& in, const LayerInfo& i, 
   o.saves_input = i.saves_input;
   o.saves_output = i.saves_output;
   o.curvature = i.curvature;
+  o.options = options;
   for (const auto& q : i.parameters) {
     if (q.name.empty()) continue;
     plan::Entry& e = p.parameter_entries[static_cast<std::size_t>(p.parameter_count++)];
@@ -145,7 +146,9 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
   } else {
     LayerInfo info{.output = in};  // a layer without describe() has been refused already: nothing shall cascade
     if constexpr (HasDescribe<L> || HasSpec<L>) info = info_of<L>(in);
-    return detail::emit_leaf(p, path, x, in, info, detail::kind_of<L>());
+    std::uint64_t options = 0;
+    if constexpr (HasOptions<L>) options = L::options::hash();
+    return detail::emit_leaf(p, path, x, in, info, detail::kind_of<L>(), options);
   }
 }
 

@@ -64,6 +64,7 @@ struct LayerNode {
   bool saves_input = false, saves_output = false;
   bool again = false;  ///< backward runs its forward once more
   std::array<CurvatureBlock, 2> curvature{};
+  std::uint64_t options = 0;  ///< a hash of the values of its options; 0: it has none
 };
 
 /// A half-open range of stored scalars.

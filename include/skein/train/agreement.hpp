@@ -48,7 +48,7 @@ void describe(const data::DatasetView& data, std::string_view set, bool shared, 
 std::uint64_t hash_of_part(const data::DatasetView& data, const FitOptions& options, parallel::SameWeights same);
 /// The rules of the optimizer's groups; of a predicate no more than that there is one.
 void describe(const optim::Groups& groups, NamedValues& to);
-/// The kinds of a network's layers, by their names in it: what shapes and costs do not say.
+/// The kinds and options of a network's layers, by their names in it: what shapes and costs do not say.
 void describe(std::span<const plan::LayerNode> layers, std::span<const plan::PathPart> paths, NamedValues& to);
 /// Where a training stands.
 void describe(const TrainingPosition& place, std::int64_t steps, NamedValues& to);
