@@ -65,6 +65,16 @@ TEST_CASE("an exception of one rank ends all ranks and names the rank") {
     } catch (const sk::ShapeError&) { nested = true; }
   }
   CHECK(nested);
+  CHECK_THAT(thrown(3,
+                    [](sk::ThreadComm& world) {
+                      double own = 1, other = 0;
+                      const int to = (world.rank() + 1) % 3, from = (world.rank() + 2) % 3;
+                      auto request = world.irecv(sk::DeviceSpan<double>(&other, 1), from, 1);  // is abandoned
+                      if (world.rank() == 1) throw sk::ShapeError("the third layer does not fit");
+                      world.send(sk::DeviceSpan<const double>(&own, 1), to, 2);
+                      request.wait();
+                    }),
+             Equals("rank 1 failed: the third layer does not fit"));
 }
 
 TEST_CASE("an exception wakes ranks that wait for a message, in a part, or hold a request") {

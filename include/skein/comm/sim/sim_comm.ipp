@@ -29,8 +29,7 @@ SKEIN_INLINE bool SimEngine::wait_some(Ticket& t, std::chrono::nanoseconds limit
 }
 
 SKEIN_INLINE void SimEngine::abandon() {
-  world_->failure().set(
-      rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
+  world_->failure().abandon(rank_);
   world_->wake();
 }
 

@@ -49,8 +49,7 @@ SKEIN_INLINE Ticket ThreadEngine::start_send(const void* data, std::size_t bytes
 }
 
 SKEIN_INLINE void ThreadEngine::abandon() {
-  team_->failure->set(
-      rank_, "rank " + std::to_string(rank_) + " failed: an exception left a collective or message that had been started");
+  team_->failure->abandon(rank_);
   quiesce();
 }
 

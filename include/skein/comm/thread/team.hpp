@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -18,20 +19,27 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// The first failure of any rank: set once, seen by all teams that stem from one spawn.
+/// The first failure of any rank, seen by all teams that stem from one spawn. Set once; but an exception that abandons a call is
+/// known only when it has left its rank, whose thread then says what it was.
 class Failure {
  public:
   /// True for the caller that was first.
   bool set(int rank, const std::string& message, std::exception_ptr cause = nullptr);
+  /// An exception passes a call of this thread's rank: the others end, and set() of this thread has the reason later.
+  void abandon(int rank);
   bool happened() const { return state_.load(std::memory_order_seq_cst) != 0; }
   int rank() const { return rank_; }
-  const std::string& message() const { return message_; }
+  std::string message() const {
+    const std::lock_guard lock(mutex_);
+    return message_;
+  }
   std::exception_ptr cause() const { return cause_; }
 
  private:
   Counter state_{0};
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   int rank_ = -1;
+  std::thread::id abandoned_by_{};  // whose reason is not known yet
   std::string message_;
   std::exception_ptr cause_;
 };

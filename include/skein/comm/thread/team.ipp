@@ -9,12 +9,21 @@ namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE bool Failure::set(int rank, const std::string& message, std::exception_ptr cause) {
   const std::lock_guard lock(mutex_);
-  if (state_.load(std::memory_order_relaxed) != 0) return false;
+  const bool reason = cause && abandoned_by_ == std::this_thread::get_id();
+  if (state_.load(std::memory_order_relaxed) != 0 && !reason) return false;
+  abandoned_by_ = {};
   rank_ = rank;
   message_ = message;
   cause_ = cause;
   state_.store(1, std::memory_order_seq_cst);
   return true;
+}
+
+SKEIN_INLINE void Failure::abandon(int rank) {
+  if (!set(rank, "rank " + std::to_string(rank) + " failed: an exception left a collective or message that had been started"))
+    return;
+  const std::lock_guard lock(mutex_);
+  abandoned_by_ = std::this_thread::get_id();
 }
 
 SKEIN_INLINE Team::Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
