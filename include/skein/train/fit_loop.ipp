@@ -176,6 +176,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   work.steps.finish(work.signals.ending());
   if (!same) compare_weights(work, "at the end of fit");
   const bool others = work.steps.has_kept_weights();  // than were compared
+  if (facts_.serves) (void)work.steps.texts_of_all(others ? "kept" : "");
   if (others) work.steps.give_back_weights();
   work.steps.average_buffers();
   if (!goes_on && others) compare_and_commit(work);

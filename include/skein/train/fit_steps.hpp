@@ -102,6 +102,12 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   }
   void keep_weights() override { kept_.keep(train_step_); }
   void give_back_weights() override { kept_.give_back(train_step_); }
+  /// On a server: if those that train give kept weights back, which they say in FitLoop::end.
+  void take_kept_weights() {
+    auto lease = train_step_.model().modify();
+    if (train_step_.policy_state().texts_of_all({}).front().empty()) lease.unchanged();
+    else train_step_.policy_state().start();
+  }
   nn::LossSums totals() override { return train_step_.totals(); }
   void set_totals(const nn::LossSums& sums) override { train_step_.set_totals(sums); }
   std::int64_t steps() override { return train_step_.steps(); }

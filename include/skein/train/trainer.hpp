@@ -50,9 +50,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
                   "the model must outlive its trainer: give it a name, sk::Model<...> model; sk::Trainer trainer{model, ...}");
   }
 
-  /// Trains for options.epochs epochs and returns their history (the same on all ranks). After load() it goes on where the file's
-  /// fit was, and options.epochs is the total of both. Throws ArgumentError for options, data and network that do not fit, and
-  /// CommError where the ranks differ in what they must have alike.
+  /// Trains for options.epochs epochs and returns their history (its epochs are the same on all ranks that train; a server's is
+  /// empty). After load() it goes on where the file's fit was, and options.epochs is the total of both. Throws ArgumentError for
+  /// options, data and network that do not fit, and CommError where the ranks differ in what they must have alike.
   History fit(data::DatasetView train, const FitOptions& options) {
     const comm::InPublicCall here(comm::PublicCall::fit);
     const train::ModelInFit in_fit(&model());
@@ -258,7 +258,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       const int signal = policy_state().signal();
       if (signal != 0) signals.taken();
       Steps steps(train_step_, kept_weights_);
-      steps.finish(0), steps.compare_weights("at the end of fit"), loop_.state().served();
+      steps.finish(0), steps.compare_weights("at the end of fit"), steps.take_kept_weights(), loop_.state().served();
       if (signal != 0) (void)policy_state().texts_of_all({}), train::leave_served(signal);  // all together
     }
     return {};

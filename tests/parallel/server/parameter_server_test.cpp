@@ -202,6 +202,27 @@ TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
   CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
 }
 
+TEST_CASE("a parameter server's ranks all have the weights that a callback kept", "[parallel]") {
+  std::vector<double> kept[3], last[3];
+  sk::spawn(3,
+            [&](sk::ThreadComm& world) {
+              const auto at = static_cast<std::size_t>(world.rank());
+              cases::Training served{sk::parallel::ParameterServer{world, Staleness<0>{}}, sk::optim::Sgd{}};
+              const auto weights = [&] {
+                const auto w = served.model.parameters();
+                return std::vector<double>(w.begin(), w.end());
+              };
+              (void)served.fit({.epochs = 3, .batch = 10, .callbacks = {[&](sk::train::EpochRecord& r, sk::train::FitControl& c) {
+                                                            if (r.epoch == 1) c.keep_weights(), kept[at] = weights();
+                                                          }}});
+              last[at] = weights();
+            },
+            {.deadline = 20});
+  CHECK(last[0] == kept[0]);
+  CHECK(last[1] == kept[0]);
+  CHECK(last[2] == kept[0]);
+}
+
 TEST_CASE("a parameter server refuses what cannot work, on all ranks", "[parallel]") {
   const auto with = [](int servers, double clip) {
     return [=](sk::ThreadComm& world) {
