@@ -29,6 +29,10 @@ TEST_CASE("what goes through a communicator is counted", "[comm]") {
                             request.wait();
                             counted.barrier();
                             RANK_CHECK(counted.counts() == Counts{3, 8000, 6, 6000});
+                            const std::vector<std::size_t> counts{1, 2, 3, 4};
+                            const std::vector<float> own(counts[static_cast<std::size_t>(world.rank())]);
+                            counted.all_gather_v(own, counts, std::span(values).first(10));
+                            RANK_CHECK(counted.counts() == Counts{4, 8000 + 4 * (world.rank() + 1), 6, 6000});
                           },
                           {.deadline = 60}));
 }

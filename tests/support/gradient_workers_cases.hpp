@@ -106,18 +106,17 @@ void agrees_with_one_rank(Comm& world, Options... options) {
   }
 }
 
-/// What the ranks of a column, and of a row, give each other is what the plan says, for several intervals. (Of a gather of uneven
-/// pieces the whole is counted.)
+/// What a rank gives to those of its column, and of its row, is what the plan says, for several intervals.
 template <class Share, class Net = Convolutional, class Comm> void sends_what_is_planned(Comm& world) {
   const sk::plan::WorkerGrid grid = Share::grid(world.size());
   for (const int every : {1, 10, 100}) {
     const optim::Kfac how = kfac(optim::KfacInverse::cholesky, every, every == 10 ? 2 : 0);
     support::CountedSplits<Comm> counted(world);
     long steps = 0, inverses = 0, directions = 0;
-    for (int rank = 0; rank < world.size(); ++rank) {
-      const optim::KfacState<double> planned(ModelOf<Net>::program.ops(), how, {rank, grid});
-      if (grid.column(rank) == grid.column(world.rank())) inverses += planned.inverse_values();
-      if (grid.row(rank) == grid.row(world.rank())) directions += planned.direction_values();
+    {
+      const optim::KfacState<double> planned(ModelOf<Net>::program.ops(), how, {world.rank(), grid});
+      inverses = planned.inverse_values();
+      directions = planned.direction_values();
     }
     {
       ModelOf<Net> model{sk::Seed{3}};

@@ -12,10 +12,10 @@
 namespace skein::inline SKEIN_ABI {
 
 namespace comm {
-/// An engine in front of an engine.
+/// An engine in front of an engine, of this rank.
 template <class Engine> class CountingEngine {
  public:
-  explicit CountingEngine(Engine& engine) : engine_(&engine) {}
+  CountingEngine(Engine& engine, int rank) : engine_(&engine), rank_(rank) {}
   void run(const CollectiveCall& o) {
     count(o);
     engine_->run(o);
@@ -39,9 +39,11 @@ template <class Engine> class CountingEngine {
  private:
   void count(const CollectiveCall& o) {
     ++counts_.collectives;
-    counts_.payload += static_cast<long>(o.bytes(o.signature.count));
+    const bool gathers = o.signature.kind == Collective::AllGather;
+    counts_.payload += static_cast<long>(o.bytes(gathers ? o.piece(rank_).count : o.signature.count));
   }
   Engine* engine_;
+  int rank_;
   Counts counts_;
 };
 }  // namespace comm
@@ -54,7 +56,7 @@ template <class Inner> class Counted : public comm::Messages<Counted<Inner>, typ
   using engine_type = comm::CountingEngine<typename Inner::engine_type>;
   template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>;
 
-  explicit Counted(Inner& inner) : comm::ForwardsTo<Inner>(inner), engine_(inner.engine()) {}
+  explicit Counted(Inner& inner) : comm::ForwardsTo<Inner>(inner), engine_(inner.engine(), inner.rank()) {}
   int rank() const { return this->inner().rank(); }
   int size() const { return this->inner().size(); }
   /// Since it was made.
