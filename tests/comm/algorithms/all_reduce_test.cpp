@@ -35,6 +35,19 @@ TEST_CASE("two halves of one word: 16-bit values travel as they are") {
   });
 }
 
+TEST_CASE("a message of the user's is not taken for one of a table's") {
+  CHECK_NOTHROW(sk::spawn(2,
+                          [](sk::ThreadComm& world) {
+                            std::vector<float> sum(4, 1.0f), said(4, 7.0f), heard(4);
+                            auto message = world.irecv(heard, 1 - world.rank());
+                            sk::comm::recursive_doubling_all_reduce(world, sum);
+                            world.send(said, 1 - world.rank());
+                            message.wait();
+                            collectives::require(sum == std::vector<float>(4, 2.0f) && heard == said, "sum and message");
+                          },
+                          {.deadline = 20}));
+}
+
 TEST_CASE("tables that do not fit are refused") {
   sk::spawn(4, [](sk::ThreadComm& world) {
     std::vector<float> v(8), staging;

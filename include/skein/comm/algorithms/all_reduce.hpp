@@ -21,7 +21,8 @@ template <class Comm, class R, class Op, class Table> Traffic all_reduce_by(Comm
 }  // namespace detail
 
 /// Every rank's span becomes the reduction over all ranks, by plan::RingAllReduce. Blocking; allocates a message; 2 (N - 1)
-/// messages and 2 (N - 1) / N B bytes leave each rank; deterministic. These functions return what has left this rank.
+/// messages and 2 (N - 1) / N B bytes leave each rank; deterministic. These functions return what has left this rank; their
+/// messages have table_tag.
 template <class Comm, SpanLike R, class Op = Sum> Traffic ring_all_reduce(Comm& comm, R&& data, Op op = {}) {
   return detail::all_reduce_by(comm, data, op, plan::RingAllReduce{});
 }

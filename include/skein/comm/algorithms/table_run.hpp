@@ -21,6 +21,10 @@ struct Traffic {
   friend constexpr bool operator==(const Traffic&, const Traffic&) = default;
 };
 
+/// The tag of a table's messages where the caller gives none: a message of the user's with that of messages, 0, is not taken for
+/// them.
+inline constexpr int table_tag = 28998;
+
 /// For tables that only move values.
 struct NoReduction {};
 
@@ -46,7 +50,7 @@ template <class C, class T, class Op> consteval void assert_runs_tables() {
 /// of the ranks. Throws ArgumentError where table and call do not fit, CommError as the communicator does.
 template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> class TableRun {
  public:
-  TableRun(Comm& comm, std::span<T> data, const Table& table, Op op, std::vector<T>& staging, int tag = 0)
+  TableRun(Comm& comm, std::span<T> data, const Table& table, Op op, std::vector<T>& staging, int tag = table_tag)
       : comm_(&comm), data_(data), table_(table), op_(op), staging_(&staging), tag_(tag) {
     detail::assert_runs_tables<Comm, T, Op>();
     if (table.ranks != comm.size() || table.count != static_cast<long>(data.size()))
@@ -145,7 +149,7 @@ template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> clas
 
 /// Executes a table on this rank, blocking, and says what has left it.
 template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum>
-Traffic run_table(Comm& comm, std::span<T> data, const Table& table, Op op, std::vector<T>& staging, int tag = 0) {
+Traffic run_table(Comm& comm, std::span<T> data, const Table& table, Op op, std::vector<T>& staging, int tag = table_tag) {
   TableRun<Comm, T, Table, Op> run(comm, data, table, op, staging, tag);
   run.wait();
   return run.traffic();
