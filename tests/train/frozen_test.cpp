@@ -75,9 +75,9 @@ struct Points {
   }
 };
 
-template <class Model = ::Model> std::vector<double> gradients(long first_trained, int threads, sk::Execution execution) {
+template <class M = Model> std::vector<double> gradients(long first_trained, int threads, sk::Execution execution) {
   const Points points;
-  Model model{sk::Seed{5}};
+  M model{sk::Seed{5}};
   sk::Executor executor{
       model, nn::Mse{}, {.capacity = 24, .execution = execution, .threads = threads, .first_trained = first_trained}};
   executor.forward_backward(points.batch(), {.key = 1});
