@@ -65,6 +65,8 @@ struct LayerNode {
   bool again = false;  ///< backward runs its forward once more
   std::array<CurvatureBlock, 2> curvature{};
   std::uint64_t options = 0;  ///< a hash of the values of its options; 0: it has none
+  /// "Linear" of "Linear<120>".
+  constexpr std::string_view bare_kind() const { return kind.substr(0, kind.find('<')); }
 };
 
 /// A half-open range of stored scalars.

@@ -178,7 +178,7 @@ SKEIN_INLINE void describe(std::span<const plan::LayerNode> layers, std::span<co
     plan::append_path(name, paths, layer.path);
     const std::string_view path(name.text, static_cast<std::size_t>(std::max(1, name.length) - 1));  // without the last dot
     const std::string named = path.empty() ? "the layer" : text("layer {}", path);
-    const std::string_view kind = layer.kind.substr(0, layer.kind.find('<'));
+    const std::string_view kind = layer.bare_kind();
     to.add(named, kind);
     if (layer.options != 0)
       to.add_hash(text("the content of the options of {} ({})", named, kind), &layer.options, sizeof layer.options);

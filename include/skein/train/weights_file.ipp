@@ -44,7 +44,7 @@ SKEIN_INLINE std::string layers_without_weights(std::span<const plan::LayerNode>
   constexpr std::string_view harmless[] = {"Dropout", "Flatten", "Reshape", "Identity"};
   std::string names;
   for (const plan::LayerNode& node : operations) {
-    const std::string_view name = node.kind.substr(0, node.kind.find('<'));
+    const std::string_view name = node.bare_kind();
     if (node.logical_parameters > 0 || name.empty()) continue;
     if (std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless)) continue;
     names.append(names.empty() ? "" : ", ").append(name);

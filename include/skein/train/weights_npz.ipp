@@ -10,9 +10,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-SKEIN_INLINE bool is_kind(const plan::LayerNode& node, std::string_view name) {
-  return node.kind.starts_with(name) && (node.kind.size() == name.size() || node.kind[name.size()] == '<');
-}
+SKEIN_INLINE bool is_kind(const plan::LayerNode& node, std::string_view name) { return node.bare_kind() == name; }
 
 /// A normalisation, whose vectors have a value a feature.
 SKEIN_INLINE bool is_normalization(const plan::LayerNode& node) {
