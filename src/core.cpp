@@ -10,6 +10,7 @@
 #include <skein/core/text.ipp>
 #include <skein/core/workers.ipp>
 #include <skein/device/kept_memory.ipp>
+#include <skein/device/memory.ipp>
 #include <skein/draw/axis.ipp>
 #include <skein/draw/plot.ipp>
 #include <skein/draw/svg.ipp>

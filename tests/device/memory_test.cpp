@@ -3,6 +3,9 @@
 #include <skein/device/memory.hpp>
 
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -34,6 +37,34 @@ TEST_CASE("an arena is aligned, zero, and moves") {
   }
   CHECK(sk::Arena<float>().data() == nullptr);
   CHECK(sk::Arena<float>(0).data() == nullptr);
+}
+
+namespace {
+/// What the system says of the pages around p: the flags of /proc/self/smaps.
+std::string flags_of_pages(const void* p) {
+  std::ifstream file("/proc/self/smaps");
+  const auto at = reinterpret_cast<std::uintptr_t>(p);
+  bool here = false;
+  for (std::string line; std::getline(file, line);) {
+    unsigned long begin = 0, end = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) here = begin <= at && at < end;
+    else if (here && line.starts_with("VmFlags:")) return line + " ";
+  }
+  return {};
+}
+}  // namespace
+
+TEST_CASE("an arena from 2 MiB on has large pages, where the system knows them") {
+  constexpr std::size_t large = 2 * 1024 * 1024;
+  for (const std::size_t bytes : {large - 64, large, large + 64, 3 * large}) {
+    sk::Arena<std::uint8_t> a(bytes);
+    CAPTURE(bytes, flags_of_pages(a.data()));
+    CHECK(a.data()[bytes - 1] == 0);
+    if (bytes < large) continue;
+    CHECK(reinterpret_cast<std::uintptr_t>(a.data()) % large == 0);
+    if (std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").good())
+      CHECK(flags_of_pages(a.data()).find(" hg ") != std::string::npos);
+  }
 }
 
 TEST_CASE("copies between arrays of the host move bytes, overlapping or none") {

@@ -16,6 +16,12 @@ namespace skein::inline SKEIN_ABI {
 
 template <DeviceTag Device> struct Memory;
 
+namespace detail {
+/// `bytes` of the host at a multiple of 64, not written yet; null where there are none. From 2 MiB on at a multiple of that, and
+/// the system is asked for pages of that size: arrays that are larger than the caches are read and written faster so.
+void* allocate_on_host(std::size_t bytes);
+}  // namespace detail
+
 template <> struct Memory<Cpu> {
   static constexpr std::size_t alignment = 64;
   static constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;  ///< as the system has it, for any array
@@ -30,7 +36,7 @@ template <> struct Memory<Cpu> {
   /// Zeroed and touched, so that no page fault is left for the first step. Throws MemoryError.
   static void* allocate(std::size_t bytes, Cpu = {}) {
     const std::size_t rounded = bytes < most ? (bytes + alignment - 1) / alignment * alignment : bytes;
-    void* p = bytes < most ? std::aligned_alloc(alignment, rounded ? rounded : alignment) : nullptr;
+    void* p = bytes < most ? detail::allocate_on_host(rounded ? rounded : alignment) : nullptr;
     if (!p) throw MemoryError(bytes);
     std::memset(p, 0, rounded);
     KeptMemory::add(p, rounded);
@@ -89,3 +95,7 @@ template <class T, DeviceTag Device = Cpu> class Arena {
 };
 
 }  // namespace skein::inline SKEIN_ABI
+
+#if !SKEIN_COMPILED
+#include "memory.ipp"
+#endif
