@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/optim/loss_scaler.hpp>
 
+#include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include <catch2/catch.hpp>
@@ -21,6 +23,14 @@ std::string said(const LossScaling& s) {
   } catch (const sk::ArgumentError& e) { return e.what(); }
   return "";
 }
+/// Of a scale, good steps and skipped ones.
+struct File {
+  using is_loading = std::true_type;
+  double scale;
+  std::int64_t counts[2], next = 0;
+  File& operator&(double& value) { return value = scale, *this; }
+  File& operator&(std::int64_t& value) { return value = counts[next++], *this; }
+};
 }  // namespace
 
 TEST_CASE("the scale grows after an interval of good steps and falls with an overflow", "[optim]") {
@@ -52,6 +62,26 @@ TEST_CASE("a fixed scale never moves, and none is none", "[optim]") {
   CHECK(said(LossScaling::fixed(1e9)).empty());
   CHECK(said(LossScaling::none()).empty());
   CHECK(said({}).empty());
+}
+
+TEST_CASE("a state that was loaded goes on under other options", "[optim]") {
+  const auto loaded = [](const LossScaling& options, double scale = 512) {
+    LossScaler s{options};
+    File file{scale, {1500, 7}};
+    s.serialize(file, 0);
+    return s;
+  };
+  CHECK(after(loaded({.interval = 1000}), 1, 0).scale() == 1024);  // more good steps than the interval has now
+  CHECK(after(loaded({}), 499, 0).scale() == 512);
+  CHECK(after(loaded({}), 500, 0).scale() == 1024);
+  CHECK(loaded(LossScaling::fixed(16)).scale() == 16);
+  CHECK(loaded({.initial = 8, .greatest = 100}).scale() == 100);
+  const LossScaler other = loaded({}).with({.initial = 64, .interval = 1600});
+  CHECK(after(other, 99, 0).scale() == 512);
+  CHECK(after(other, 100, 0).scale() == 1024);
+  CHECK(other.skipped() == 7);
+  CHECK(after(loaded({}), 1, 0).with({.initial = 64}).scale() ==
+        64);  // another scaling of a training that goes on in this process
 }
 
 TEST_CASE("a scaling that cannot work is refused", "[optim]") {

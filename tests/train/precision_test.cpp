@@ -162,6 +162,31 @@ TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
   CHECK(other.train_step().loss_scaler().skipped() == 1);
 }
 
+TEST_CASE("a fit that goes on with a scaling of its own has the scale of the file", "[train]") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "half.skein";
+  const cases::Samples samples;
+  const auto data = sk::data::from_tensors(samples.x, cases::In::extents, samples.y);
+  using Half = Model<sk::precision::fp16>;
+  using Trainer = sk::Trainer<Half, nn::Mse, sk::optim::Sgd>;
+  const auto fit = [&](Trainer& t, int epochs) {
+    const sk::optim::LossScaling quick{.initial = 64, .interval = 2};
+    t.fit(data, {.epochs = epochs, .batch = 4, .progress = false, .threads = 1, .step = {.loss_scaling = quick}});
+    return t.train_step().loss_scaler().scale();
+  };
+  Half straight{sk::Seed{3}}, model{sk::Seed{3}}, again;
+  Trainer whole{straight, {}, {.lr = 0.01f}}, part{model, {}, {.lr = 0.01f}}, rest{again, {}, {.lr = 0.01f}};
+  REQUIRE(fit(part, 1) > 64);
+  part.save(path);
+  rest.load(path);
+  CHECK(fit(rest, 2) == fit(whole, 2));
+  rest.load(path);
+  rest.train_step().set_loss_scaling({.initial = 8, .greatest = 32});
+  CHECK(rest.train_step().loss_scaler().scale() == 32);
+  rest.train_step().set_loss_scaling(sk::optim::LossScaling::fixed(16));
+  CHECK(rest.train_step().loss_scaler().scale() == 16);
+}
+
 TEST_CASE("what cannot be scaled is refused", "[train]") {
   const cases::Samples samples;
   const auto data = sk::data::from_tensors(samples.x, cases::In::extents, samples.y);

@@ -58,19 +58,29 @@ class LossScaler {
   constexpr double scale() const { return scale_; }
   /// May an overflow lower the scale: then a step that is not finite is skipped, and the next may be finite.
   constexpr bool can_fall() const { return active() && options_.backoff < 1 && scale_ > options_.least; }
+  /// The same with other options: all begins anew. But a state that was loaded, and has seen no step since, goes on where the
+  /// options let the scale move, within their bounds: a training that goes on has the scale that it was saved with.
+  constexpr LossScaler with(const LossScaling& options) const {
+    LossScaler other(options);
+    if (!loaded_) return other;
+    other.good_ = good_, other.skipped_ = skipped_, other.loaded_ = true;
+    other.take_scale(scale_);
+    return other;
+  }
   /// Good steps since the scale last moved, and steps that were skipped so far.
   constexpr std::int64_t good_steps() const { return good_; }
   constexpr std::int64_t skipped() const { return skipped_; }
 
   /// After a step: did its gradients overflow? Returns whether the step counts.
   constexpr bool update(bool overflow) {
+    loaded_ = false;
     if (overflow) {
       ++skipped_;
       good_ = 0;
       scale_ = scale_ * options_.backoff < options_.least ? options_.least : scale_ * options_.backoff;
       return false;
     }
-    if (options_.interval > 0 && ++good_ == options_.interval) {
+    if (options_.interval > 0 && ++good_ >= options_.interval) {  // one that was loaded may have counted further
       good_ = 0;
       scale_ = scale_ * options_.growth > options_.greatest ? options_.greatest : scale_ * options_.growth;
     }
@@ -78,12 +88,22 @@ class LossScaler {
   }
 
   /// The state, not the options: a training that goes on may be given others.
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & scale_ & good_ & skipped_); }
+  template <class Archive> void serialize(Archive& archive, unsigned) {
+    (archive & scale_ & good_ & skipped_);
+    if constexpr (Archive::is_loading::value) take_scale(scale_), loaded_ = true;
+  }
 
  private:
+  /// What was loaded, where the options let the scale move: within their bounds. A fixed scale is theirs.
+  constexpr void take_scale(double scale) {
+    if (options_.growth == 1 && options_.backoff == 1) scale_ = options_.initial;
+    else scale_ = scale < options_.least ? options_.least : scale > options_.greatest ? options_.greatest : scale;
+  }
+
   LossScaling options_;
   double scale_;
   std::int64_t good_ = 0, skipped_ = 0;
+  bool loaded_ = false;  ///< and no step since
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

@@ -155,7 +155,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// values that cannot scale.
   void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
     scaling.check();
-    if (!(scaling == scaler_.options())) scaler_ = optim::LossScaler(scaling);
+    if (!(scaling == scaler_.options())) scaler_ = scaler_.with(scaling);
   }
   /// The scale as it stands.
   optim::LossScaler& loss_scaler() requires Model::scales_loss { return scaler_; }

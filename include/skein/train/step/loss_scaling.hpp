@@ -16,7 +16,7 @@ template <class Model> class LossScaleState {
  public:
   optim::LossScaler& scaler() { return scaler_; }
   const optim::LossScaler& scaler() const { return scaler_; }
-  void set(const optim::LossScaling& scaling) { scaler_ = optim::LossScaler(scaling); }
+  void set(const optim::LossScaling& scaling) { scaler_ = scaler_.with(scaling); }
 
   /// After an update: does it count. On the host it is known, on a device it will be.
   void note(bool overflowed) {
