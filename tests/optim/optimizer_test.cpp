@@ -8,6 +8,7 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/optimizer.hpp>
+#include <skein/optim/transform/chain.hpp>
 #include <skein/train/trainer.hpp>
 
 using namespace skein;
@@ -92,4 +93,21 @@ TEST_CASE("A loop by hand of forward_backward and step gives what fit gives, wit
     optimizer.step(model, {.lr = 0});  // where a schedule ends: no rate is not the optimizer's own
     CHECK(model.parameters()[0] == last);
   }
+}
+
+TEST_CASE("A step that is refused is not counted", "[optim]") {
+  namespace sk = skein;
+  using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<2>>, sk::Shape<4>>;
+  const auto data = sk::data::from_tensors(std::vector<float>(8, 0.5f), sk::Extents{1, {4}}, std::vector<float>(4, 1.0f));
+  const auto chain = sk::optim::chain(sk::optim::ClipNorm{1}, sk::optim::Adam{.lr = 0.1f});
+  Model one{sk::Seed{3}}, other{sk::Seed{3}};
+  for (Model* model : {&one, &other}) {
+    sk::Executor executor{*model, sk::nn::Mse{}, {.capacity = 2, .threads = 1}};
+    sk::optim::BoundOptimizer optimizer{chain, *model};
+    sk::data::Loader<float> loader{data, {.batch = 2}};
+    for (const auto& batch : loader.epoch(0)) executor.forward_backward(batch);
+    if (model == &other) CHECK_THROWS_WITH(optimizer.step(*model, {.clip_norm = 1}), Catch::Contains("would clip twice"));
+    optimizer.step(*model);  // Adam's first step is as long as the rate, a second one would be shorter
+  }
+  for (std::size_t i = 0; i < one.parameters().size; ++i) CHECK(other.parameters()[i] == one.parameters()[i]);
 }

@@ -126,10 +126,11 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       detail::refuse_gradients(state == nn::GradientState::used);
     const Scalar* gradients[] = {model.gradient_arena().data};
     StepCall<Scalar> call{
-        .step = ++steps_, .lr = options.lr.value_or(static_cast<double>(optimizer_.lr)), .gradients = gradients};
+        .step = steps_ + 1, .lr = options.lr.value_or(static_cast<double>(optimizer_.lr)), .gradients = gradients};
     const ClipNorm clip{static_cast<float>(clip_norm_of(optimizer_, options.clip_norm))};
     if (clip.active()) call.gradient_scale = clip(gradient_norm(call));
     const auto weights = model.modify();
+    ++steps_;  // one that was refused is none
     update(weights.data(), call, 0, stored_);
     model.set_gradient_state(nn::GradientState::used);
   }
