@@ -6,6 +6,7 @@
 
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/lamb.hpp>
+#include <skein/optim/transform/lars.hpp>
 #include <skein/optim/transform/muon.hpp>
 
 #include "fixtures/norm_loss_optim.hpp"
@@ -92,12 +93,15 @@ TEST_CASE("A matrix and its transpose are orthogonalised alike, and weights of z
   CHECK(still.value[0] != 0);
 }
 
-TEST_CASE("Lamb and Muon refuse what makes no sense", "[optim]") {
+TEST_CASE("Lamb, Lars and Muon refuse what makes no sense", "[optim]") {
   const auto refuses = [](const auto& transform, const char* what) {
     CHECK_THROWS_WITH(transform.check(), Catch::Contains(what));
   };
   refuses(Lamb{.beta1 = 1}, "Lamb{.beta1 = 1.000000}");
   refuses(Lamb{.epsilon = 0}, "epsilon must be positive");
+  refuses(sk::optim::Lars{.trust = 0}, "the trust coefficient must be positive");
+  refuses(sk::optim::Lars{.weight_decay = -0.1f}, "weight decay must not be negative");
+  refuses(sk::optim::Lars{.weight_decay = NAN}, "that is no number");
   refuses(Muon{.momentum = 1}, "Muon{.momentum = 1.000000}");
   refuses(Muon{.steps = 0}, "from 1 to 99 steps");
 }

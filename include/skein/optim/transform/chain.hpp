@@ -71,6 +71,8 @@ template <class O, class... Ts> class Chain {
   void check() const {
     std::apply([](const auto&... t) { (check_one(t), ...); }, transforms_);
     optim::check(optimizer_);
+    detail::demand_rate("chain", lr);
+    detail::demand(weight_decay >= 0, "chain", "weight_decay", weight_decay, "weight decay must not be negative");
   }
   /// The values of all parts, and the rate and decay that are the chain's.
   void describe(NamedValues& to) const {

@@ -16,7 +16,10 @@ struct Lars {
   float trust = 1e-3f, weight_decay = 0;
 
   static constexpr Needs needs = Needs::tensor;
-  void check() const { detail::demand(trust > 0, "Lars", "trust", trust, "the trust coefficient must be positive"); }
+  void check() const {
+    detail::demand(trust > 0, "Lars", "trust", trust, "the trust coefficient must be positive");
+    detail::demand(weight_decay >= 0, "Lars", "weight_decay", weight_decay, "weight decay must not be negative");
+  }
   void describe(NamedValues& to) const { to.of("Lars").add(".trust", trust).add(".weight_decay", weight_decay); }
   // [quote tensor]
   template <class Scalar, class Device> void tensor(const TensorUpdate<Scalar, Device>& t) const {
