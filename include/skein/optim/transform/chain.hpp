@@ -164,6 +164,11 @@ template <class O, class... Ts> consteval bool assert_chain() {
   else if constexpr (((Ts::needs == Needs::curvature) + ... + 0) > 1)
     static_assert(is_a_chain<O, Ts...>,
                   "a chain has one transform that needs curvature (Kfac): a second one would undo the first");
+  else if constexpr (has_stages<O> || clips_first<O>)
+    static_assert(
+        is_a_chain<O, Ts...>,
+        "a chain within a chain would lose its transforms of tensors and norms: write all transforms and the optimizer in "
+        "one chain(...)");
   else if constexpr (!can_fuse<O> && ((Ts::needs == Needs::element) || ...))
     static_assert(
         is_a_chain<O, Ts...>,
