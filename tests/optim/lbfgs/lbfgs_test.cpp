@@ -176,3 +176,20 @@ TEST_CASE("L-BFGS refuses what makes no sense, and leaves the weights where the 
   const double loss = searching.step(model, closure);
   CHECK(closure() < loss);
 }
+
+TEST_CASE("L-BFGS refuses a gradient that is not finite beside a loss that is", "[optim]") {
+  auto model = made<double>();
+  const Points<double> points;
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .threads = 1}};
+  const auto closure = [&] {
+    const double loss = executor.forward_backward(points.view()).mean();
+    model.gradients().data[0] = std::numeric_limits<double>::quiet_NaN();
+    return loss;
+  };
+  const std::vector<double> before(model.parameters().begin(), model.parameters().end());
+  for (const LineSearch search : {LineSearch::none, LineSearch::strong_wolfe}) {
+    CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.line_search = search}, model}.step(model, closure)),
+                      Catch::Contains("the loss is finite before the step, and its gradient is not"));
+    CHECK(std::vector<double>(model.parameters().begin(), model.parameters().end()) == before);
+  }
+}

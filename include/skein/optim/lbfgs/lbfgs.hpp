@@ -55,7 +55,7 @@ template <class Scalar> class BoundLbfgs {
   /// One step: iterations until one of the limits is reached. `double closure()` writes model.gradients() for the weights as they
   /// are and returns the loss, both of the whole data set: executor.forward_backward(batch).mean(), and on several ranks the sums
   /// over them, by which all take the same steps. Returns the loss before the step. Throws ArgumentError for another model, and
-  /// where the loss is not finite: the weights are then the last ones where it was.
+  /// where the loss or its gradient before the step is not finite: the weights are then the last ones where the loss was.
   template <class Model, class Closure> double step(Model& model, Closure&& closure) {
     if (weights_ != &model.weights())
       throw ArgumentError(
@@ -102,6 +102,10 @@ template <class Scalar> class BoundLbfgs {
       if (!std::isfinite(loss))
         throw ArgumentError("Lbfgs: the loss is not finite before the step: look for NaN in the data and the weights");
       own_.current_ = 0;
+      if (!std::isfinite(detail::largest(own_.gradient())))
+        throw ArgumentError(
+            "Lbfgs: the loss is finite before the step, and its gradient is not, so there is no direction: look for a layer or a "
+            "loss that has no derivative at these weights, as the root of 0 has none");
       return loss;
     }
     void begin() {
