@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include <skein/nn/check_gradients.hpp>
 #include <skein/nn/each_position.hpp>
+#include <skein/nn/executor.hpp>
+#include <skein/nn/loss/mse.hpp>
 #include <skein/nn/tanh.hpp>
 
 #include "../support/layer_harness.hpp"
@@ -86,6 +89,25 @@ TEST_CASE("Linear on each position is Linear on as many samples", "[nn]") {
   is_the_layer_alone<65, 4, 16, float>(4, 3);  // the outputs are
   is_the_layer_alone<16, 4, 65, float>(4, 1);  // the inputs are
   is_the_layer_alone<4, 5, 3, double, sk::NoBias>(2, 1);
+}
+
+TEST_CASE("A wide Linear on each position has one gradient, whatever the workers", "[nn]") {
+  using Model = sk::Model<nn::Sequential<nn::EachPosition<nn::Linear<256>>, nn::Tanh, nn::EachPosition<nn::Linear<4>>>,
+                          sk::Shape<2, 256>, sk::Cpu, double>;
+  STATIC_REQUIRE(nn::Linear<256>::needs<sk::Cpu>({1, {256}}).splits_gradients);
+  std::vector<double> x(5 * 512), y(5 * 8), first;
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(1, 0, i) - 0.5;
+  for (const int threads : {1, 2, 3}) {
+    Model model{sk::Seed{1}};
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 5, .execution = sk::Execution::layer_wise, .threads = threads}};
+    executor.forward_backward(sk::BatchView<double>{x.data(), 512, nullptr, y.data(), 8, 5});
+    const std::vector<double> gradient(model.gradients().begin(), model.gradients().end());
+    if (threads == 1) first = gradient;
+    double apart = 0;
+    for (std::size_t i = 0; i < first.size(); ++i) apart = std::max(apart, std::abs(gradient[i] - first[i]));
+    INFO(threads << " threads");
+    CHECK(apart < 1e-13);
+  }
 }
 
 TEST_CASE("Linear on each position has the gradient of finite differences", "[nn]") {

@@ -61,6 +61,9 @@ template <class Layer> struct EachPosition {
   }
   template <class In, class Frame> static void backward(Frame& f) {
     Frame inner = rows_of<In>(f);
+    auto context = *f.context;  // needs() of the layer alone may say that workers divide its gradient: see needs() above
+    context.split = false;
+    inner.context = &context;
     if constexpr (Sizes<In>::copies_x) {
       inner.x = x_rows<In>(f);
       if (f.dx) inner.dx = dx_rows<In>(f);
