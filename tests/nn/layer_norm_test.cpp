@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <algorithm>
 #include <cmath>
 
 #include <skein/nn/layer_norm.hpp>
@@ -44,4 +45,20 @@ TEST_CASE("LayerNorm: a row that is constant becomes the bias; the epsilon matte
   soft.set_x([](long b, long i) { return b == 1 ? 3.0 : static_cast<double>(i); });
   soft.forward();
   CHECK(std::abs(soft.y_at(0, 0)) < std::abs(h.y_at(0, 0)) - 0.05f);
+}
+
+TEST_CASE("LayerNorm: a row of large equal values becomes the bias, and one that sticks out is seen", "[nn]") {
+  for (const double level : {1234.567, 12345.678, 54321.98, 1e6 + 0.3}) {
+    LayerHarness<LayerNorm<>, Shape<100>, float> h(2);
+    h.set_parameter(1, [](long i) { return 0.5 * static_cast<double>(i); });
+    h.set_x([&](long b, long i) { return level + (b == 1 && i == 50 ? 8 : 0); });
+    h.forward();
+    INFO(level);
+    double apart = 0;
+    for (long i = 0; i < 100; ++i)
+      apart = std::max(apart, std::abs(static_cast<double>(h.y_at(0, i)) - 0.5 * static_cast<double>(i)));
+    CHECK(apart == 0);
+    CHECK(h.y_at(1, 50) - 25 == Approx(9.9498).epsilon(0.01));
+    CHECK(h.y_at(1, 51) - 25.5 == Approx(-0.1005).margin(0.04));
+  }
 }

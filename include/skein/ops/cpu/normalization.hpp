@@ -32,19 +32,23 @@ template <Center C = Center::mean, class Scalar> void row_normalize(const RowSha
   for (long r = 0; r < s.rows; ++r) {
     const Scalar* in = x + r * s.pitch;
     Scalar* out = y + r * s.pitch;
-    const Scalar mean = centers ? detail::row_sum(in, s.n) * one_of_n : Scalar(0);
-    V squares(Scalar(0));
+    Scalar mean = centers ? detail::row_sum(in, s.n) * one_of_n : Scalar(0);
+    V squares(Scalar(0)), rests(Scalar(0));
+    const auto add = [&](const V& d) {
+      squares = xsimd::fma(d, d, squares);
+      if constexpr (centers) rests += d;
+    };
     each_vector_of<Scalar>(
-        s.n,
-        [&](long c) {
-          const V d = V::load_unaligned(in + c) - V(mean);
-          squares = xsimd::fma(d, d, squares);
-        },
-        [&](long c, long left) {
-          const V d = load_part<Scalar>(in + c, left, mean) - V(mean);
-          squares = xsimd::fma(d, d, squares);
-        });
-    const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(xsimd::hadd(squares) * one_of_n) + epsilon));
+        s.n, [&](long c) { add(V::load_unaligned(in + c) - V(mean)); },
+        [&](long c, long left) { add(load_part<Scalar>(in + c, left, mean) - V(mean)); });
+    Scalar variance = xsimd::hadd(squares) * one_of_n;
+    if constexpr (centers) {  // what the sum's rounding took from the mean: of large values more than epsilon's root
+      const Scalar rest = xsimd::hadd(rests) * one_of_n;
+      mean += rest;
+      variance -= rest * rest;
+      if (variance < 0) variance = 0;
+    }
+    const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(variance) + epsilon));
     each_vector_of<Scalar>(
         s.n,
         [&](long c) {
