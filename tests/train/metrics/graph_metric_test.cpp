@@ -77,6 +77,17 @@ TEST_CASE("a metric of one output sees its columns alone", "[train]") {
   CHECK(accuracy.name() == "row accuracy");
 }
 
+TEST_CASE("a label that the loss of an output ignores does not count in its metric", "[train]") {
+  const std::vector<float> outputs{0, 3, 1, 0, 0.5f, 9, 3, 1, 0, 2.5f, 9, 3, 1, 0, 2.5f};  // rows 1, 0, 0
+  for (const int ignored : {3, 255}) {
+    const auto loss = nn::graph_loss<Model>(nn::on<row>(nn::CrossEntropy{.ignore_label = ignored}), nn::on<product>(nn::Mse{}));
+    const std::vector<float> targets{1, 1.0f, 2, 2.0f, static_cast<float>(ignored), 2.0f};
+    auto accuracy = train::metric_on<row>(loss, train::Accuracy{}, "row");
+    accuracy.add(train::Rows<float>{outputs.data(), 5, 3, 5}, train::Rows<float>{targets.data(), 2, 3, 2});
+    CHECK(accuracy.value() == 0.5);
+  }
+}
+
 TEST_CASE("two inputs, two outputs and two losses are learnt, whatever the workers", "[train]") {
   const auto training = samples(800), test = samples(200);
   std::vector<float> first;

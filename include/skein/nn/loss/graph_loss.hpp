@@ -9,6 +9,7 @@
 #pragma once
 #include <cmath>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -139,6 +140,10 @@ template <class Model, class... On> class GraphLoss {
   /// Of the output of that name.
   template <class Name> static constexpr LossColumns columns_of() {
     return columns[static_cast<std::size_t>(nn::detail::place_of<Name, typename On::name...>())];
+  }
+  /// What the loss of the output of that name leaves out.
+  template <class Name> std::optional<std::int32_t> ignored_label_of() const {
+    return nn::ignored_label(std::get<nn::detail::place_of<Name, typename On::name...>()>(on_).loss);
   }
   static constexpr long target_length = columns.back().target + columns.back().values;
   /// The accuracy is that of the labels of a network's one output; of several each has a metric.

@@ -5,6 +5,7 @@
 //     trainer.fit(training, {.validation = &validation, .metrics = {train::metric_on<digit>(loss, train::Accuracy{}, "digit")}});
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,11 +15,12 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// Inner, fed with some columns of rows of outputs and targets. See metric_on().
+/// Inner, fed with some columns of rows of outputs and targets. A class number that is `ignored` is -1 to it. See metric_on().
 template <class Inner> class GraphMetric {
  public:
-  GraphMetric(Inner inner, nn::LossColumns columns, std::string_view output)
-      : inner_(std::move(inner)), columns_(columns), name_(std::string(output) + " " + std::string(inner_.name())) {}
+  GraphMetric(Inner inner, nn::LossColumns columns, std::string_view output, std::optional<std::int32_t> ignored = {})
+      : inner_(std::move(inner)), columns_(columns), ignored_(ignored),
+        name_(std::string(output) + " " + std::string(inner_.name())) {}
 
   /// "digit accuracy"
   std::string_view name() const { return name_; }
@@ -27,7 +29,10 @@ template <class Inner> class GraphMetric {
     const Rows<Scalar> wanted{targets.data + columns_.target, targets.pitch, targets.count, static_cast<int>(columns_.values)};
     if constexpr (LabelMetric<Inner>) {
       labels_.clear();
-      for (long i = 0; i < wanted.count; ++i) labels_.push_back(nn::detail::class_number(wanted[i][0]));
+      for (long i = 0; i < wanted.count; ++i) {
+        const std::int32_t label = nn::detail::class_number(wanted[i][0]);
+        labels_.push_back(ignored_ && label == *ignored_ ? -1 : label);
+      }
       inner_.add(own, Labels(labels_));
     } else {
       inner_.add(own, wanted);
@@ -47,16 +52,19 @@ template <class Inner> class GraphMetric {
  private:
   Inner inner_;
   nn::LossColumns columns_;
+  std::optional<std::int32_t> ignored_;
   std::string name_;
   std::vector<std::int32_t> labels_;
 };
 
-/// `metric` of the output Name of a network that is trained with this GraphLoss; it is called "<output> <metric's own name>".
-template <class Name, class Loss, class Inner> GraphMetric<Inner> metric_on(const Loss&, Inner metric, std::string_view output) {
+/// `metric` of the output Name of a network that is trained with this GraphLoss; it is called "<output> <metric's own name>". A
+/// label that the loss of that output ignores does not count.
+template <class Name, class Loss, class Inner>
+GraphMetric<Inner> metric_on(const Loss& loss, Inner metric, std::string_view output) {
   constexpr nn::LossColumns columns = Loss::template columns_of<Name>();
   static_assert(LabelMetric<Inner> == columns.labels || TargetMetric<Inner> != columns.labels,
                 "metric_on: this output's loss compares with a class number where the metric takes targets, or the other way");
-  return {std::move(metric), columns, output};
+  return {std::move(metric), columns, output, loss.template ignored_label_of<Name>()};
 }
 
 }  // namespace skein::inline SKEIN_ABI::train
