@@ -188,6 +188,27 @@ TEST_CASE("precision, recall, F1, AUC and R2 are scikit-learn's") {
   CHECK_THROWS_WITH(of_labels(F1{3}), "F1 of 3: there are 3 classes, numbered from 0");
 }
 
+TEST_CASE("R2 of targets that are all the same is 1 or 0, whatever their number and their rounding; one that is NaN is seen") {
+  for (const float level : {0.1f, 3.3f, 1e6f + 0.3f})
+    for (const long count : {3L, 1000L, 20000L}) {
+      const std::vector<float> targets(std::size_t(count), level), others(std::size_t(count), level + 0.5f);
+      const Rows<float> wanted{targets.data(), 1, count, 1}, wrong{others.data(), 1, count, 1};
+      R2 right, off;
+      right.add(wanted, wanted), off.add(wrong, wanted);
+      CHECK(right.value() == 1);
+      CHECK(off.value() == 0);
+    }
+  std::vector<float> targets(100000), outputs(100000);  // 1e5 times their deviation away from 0
+  for (std::size_t i = 0; i < targets.size(); ++i) targets[i] = 1e5f + float(i % 4), outputs[i] = targets[i] + 0.5f;
+  R2 far;
+  far.add(Rows<float>{outputs.data(), 1, 100000, 1}, Rows<float>{targets.data(), 1, 100000, 1});
+  CHECK(far.value() == Approx(0.8).epsilon(1e-5));
+  targets[7] = nan_value;
+  R2 lost;
+  lost.add(Rows<float>{outputs.data(), 1, 100, 1}, Rows<float>{targets.data(), 1, 100, 1});
+  CHECK(std::isnan(lost.value()));
+}
+
 TEST_CASE("AUC against counting pairs, with many equal scores, negative labels and a NaN") {
   const Random r = random(11, 300, 2, 6);
   Auc metric;

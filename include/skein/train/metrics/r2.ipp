@@ -2,6 +2,7 @@
 // The bodies of r2.hpp.
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "r2.hpp"
 
@@ -12,8 +13,10 @@ SKEIN_INLINE double R2::value() const {
   double sum = 0;
   const std::size_t columns = sums_.size() / 3;
   for (std::size_t j = 0; j < columns; ++j) {
-    const double spread = sums_[2 + 3 * j] - sums_[1 + 3 * j] * sums_[1 + 3 * j] / sums_[0], error = sums_[3 + 3 * j];
-    sum += spread > 0 ? 1 - error / spread : error == 0 ? 1 : 0;
+    const double squares = sums_[2 + 3 * j], error = sums_[3 + 3 * j];
+    const double spread = squares - sums_[1 + 3 * j] * sums_[1 + 3 * j] / sums_[0];
+    const bool equal = spread <= 16 * std::numeric_limits<double>::epsilon() * squares;  // but for rounding
+    sum += std::isnan(spread + error) ? std::nan("") : !equal ? 1 - error / spread : error == 0 ? 1 : 0;
   }
   return sum / static_cast<double>(columns);
 }
