@@ -2,6 +2,7 @@
 // Flags: what the command line sets, and what is said of flags and values that there are not.
 #include <catch2/catch.hpp>
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -86,6 +87,22 @@ TEST_CASE("A flag that there is not, and a value that is none, are one sentence 
   CHECK(refused({"--network=resnet"}) == "--network is \"resnet\": one of mlp, lenet is wanted");
   CHECK(refused({"--quiet=maybe"}) == "--quiet is \"maybe\": true or false is wanted");
   CHECK(refused({"--stages", "2,x"}) == "--stages is \"2,x\": a list with commas of whole numbers of at least 2 is wanted");
+}
+
+TEST_CASE("A flag's bounds are values that it takes, and an upper one alone is said", "[core]") {
+  float rate = 0, momentum = 0;
+  int depth = 0;
+  sk::Flags flags;
+  flags("rate", rate).within(0, 0.1);  // the float 0.1 is larger than the double
+  flags("momentum", momentum).within(0.7, 1);
+  flags("depth", depth).within(-std::numeric_limits<double>::infinity(), 5);
+  const char* line[] = {"program", "--rate", "0.1", "--momentum", "0.7", "--depth", "-3"};
+  CHECK(flags.read(7, line));
+  CHECK((rate == 0.1f && momentum == 0.7f && depth == -3));
+  const char* beyond[] = {"program", "--rate", "0.10001"};
+  CHECK_THROWS_WITH(flags.read(3, beyond), Catch::Contains("--rate is \"0.10001\": a number from 0 to 0.1 is wanted"));
+  const char* deep[] = {"program", "--depth", "6"};
+  CHECK_THROWS_WITH(flags.read(3, deep), Catch::Contains("--depth is \"6\": a whole number of at most 5 is wanted"));
 }
 
 TEST_CASE("The list of flags has what they take and their defaults", "[core]") {

@@ -32,12 +32,18 @@ SKEIN_INLINE std::vector<std::string> between_commas(std::string_view text) {
   return parts;
 }
 
+/// A flag's bound as its variable has it: the float 0.1 is larger than the double.
+template <class T> double bound_as(double bound) {
+  if constexpr (!std::same_as<T, float>) return bound;
+  else return std::abs(bound) <= std::numeric_limits<float>::max() ? static_cast<double>(static_cast<float>(bound)) : bound;
+}
+
 /// The whole text as a number that the variable and the flag's range have.
 template <class T> bool set_number(std::string_view text, T& value, const FlagEntry& e) {
   std::conditional_t<std::signed_integral<T>, std::int64_t, T> read{};
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), read);
   if (fault != std::errc{} || end != text.data() + text.size() || !std::isfinite(static_cast<double>(read))) return false;
-  if (static_cast<double>(read) < e.low || static_cast<double>(read) > e.high) return false;
+  if (static_cast<double>(read) < bound_as<T>(e.low) || static_cast<double>(read) > bound_as<T>(e.high)) return false;
   value = static_cast<T>(read);
   if constexpr (std::signed_integral<T>) return value == read;
   return true;
@@ -141,6 +147,7 @@ SKEIN_INLINE std::string wanted_of_flag(const FlagEntry& e) {
       wanted = "a whole number";
   }
   if (std::isfinite(e.low) && std::isfinite(e.high)) return wanted + " from " + bound_text(e.low) + " to " + bound_text(e.high);
+  if (std::isfinite(e.high)) return wanted + " of at most " + bound_text(e.high);
   return std::isfinite(e.low) ? wanted + " of at least " + bound_text(e.low) : wanted;
 }
 
