@@ -23,10 +23,7 @@ struct Scale {
 
 /// x / (1 + exp(-x)) (Ramachandran, Zoph, Le, 2017).
 struct Swish {
-  template <class T> constexpr T operator()(T x) const {
-    using std::exp;
-    return x / (T(1) + exp(-x));
-  }
+  template <class T> constexpr T operator()(T x) const { return x * sigmoid(x); }
 };
 
 struct Net : sk::nn::Sequential<sk::nn::Linear<32>, sk::nn::Elementwise<Swish>, Scale, sk::nn::Linear<1>> {};

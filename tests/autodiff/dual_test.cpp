@@ -97,6 +97,22 @@ TEST_CASE("Dual: powers at 0 are those of numbers; not-a-number differs from its
 #endif
 }
 
+TEST_CASE("Dual: sigmoid has a derivative where its exponential overflows", "[dual]") {
+  for (const float x : {-200.f, -90.f, -3.f, 0.f, 3.f, 90.f, 200.f}) {
+    const double s = 1 / (1 + std::exp(-static_cast<double>(x)));
+    const Dual<float> y = sigmoid(Dual<float>(x, 2)), swish = Dual<float>(x, 1) * sigmoid(Dual<float>(x, 1));
+    INFO(x);
+    CHECK(static_cast<double>(y.value) == Approx(s).margin(1e-37));
+    CHECK(static_cast<double>(y.derivative) == Approx(2 * s * (1 - s)).margin(1e-37));
+    CHECK(static_cast<double>(swish.derivative) == Approx(s + static_cast<double>(x) * s * (1 - s)).margin(1e-35));
+  }
+#if SKEIN_WITH_XSIMD
+  using V = xsimd::batch<float>;
+  CHECK(xsimd::all(sigmoid(Dual<V>(V(-200.0f), V(1.0f))).derivative == V(0.0f)));
+  CHECK(xsimd::all(sigmoid(Dual<V>(V(0.0f), V(1.0f))).derivative == V(0.25f)));
+#endif
+}
+
 #if SKEIN_WITH_XSIMD
 TEST_CASE("Dual: each lane of a vector is a scalar", "[dual]") {
   using V = xsimd::batch<float>;

@@ -108,6 +108,21 @@ TEST_CASE("a seed at a leaf adds to its gradient; powers have one at 0") {
   CHECK_THROWS_WITH(dot(x, Variable(Tensor<double, 1>{1})), "dot: shapes (2) and (1) differ: both vectors must have one length");
 }
 
+TEST_CASE("gradients at the ends: where an exponential or a square overflows, and at the corner of a ReLU") {
+  Variable x(Tensor<float, 1>{-200, -90, 0, 200});
+  sum(sigmoid(x)).backward();
+  CHECK((x.gradient()(0) == 0 && x.gradient()(1) < 1e-38f && x.gradient()(2) == 0.25f && x.gradient()(3) == 0));
+  Variable corner(Tensor<float, 1>{-1, 0, 2});
+  sum(relu(corner)).backward();  // as the layer Relu has it
+  CHECK((corner.gradient()(0) == 0 && corner.gradient()(1) == 0 && corner.gradient()(2) == 1));
+  CHECK(std::isnan(relu(Variable(Tensor<float, 1>{NAN})).value()(0)));
+  Variable large(Tensor<float, 1>{1e20f}), small(Tensor<float, 1>{1e-25f});
+  sum(large / large.detach() + large.detach() / large + 1e20f / large).backward();  // (1 - 1 - 1) / 1e20
+  CHECK(large.gradient()(0) == Approx(-1e-20).epsilon(1e-6));
+  sum(small.detach() / small + 1e-25f / small).backward();
+  CHECK(small.gradient()(0) == Approx(-2e25).epsilon(1e-6));
+}
+
 TEST_CASE("what has no gradient says why") {
   Variable x(values(dims(3), 1));
   CHECK_THROWS_WITH(x.gradient(), Catch::Contains("no backward() has reached"));

@@ -81,7 +81,7 @@ TEST_CASE("a network as data", "[guide]") {
 
 TEST_CASE("dual numbers", "[guide]") {
   // [quote dual]
-  const auto swish = [](auto x) { return x / (1.0 + exp(-x)); };
+  const auto swish = [](auto x) { return x * sigmoid(x); };
   const sk::Dual<double> y = swish(sk::Dual<double>(2.0, 1.0));  // at 2, with dx/dx = 1
   // [end]
   const double s = 1 / (1 + std::exp(-2.0));

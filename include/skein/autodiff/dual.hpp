@@ -117,6 +117,12 @@ template <class T> struct Dual {
     const T t = tanh(x.value);
     return {t, x.derivative * (T(1) - t * t)};
   }
+  /// 1 / (1 + exp(-x)): where that exponential overflows, its derivative would be infinity times 0.
+  friend constexpr Dual sigmoid(const Dual& x) {
+    using std::exp;
+    const T decay = exp(choose_one(x.value < T(0), x.value, -x.value)), whole = T(1) + decay;
+    return {choose_one(x.value < T(0), decay, T(1)) / whole, x.derivative * decay / (whole * whole)};
+  }
   friend constexpr Dual erf(const Dual& x) {
     using std::erf, std::exp;
     return {erf(x.value), x.derivative * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};  // 2 / sqrt(pi)

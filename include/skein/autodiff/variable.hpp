@@ -134,8 +134,8 @@ SKEIN_DUAL_FUNCTION(Tanh, tanh(x))
 SKEIN_DUAL_FUNCTION(Erf, erf(x))
 SKEIN_DUAL_FUNCTION(Abs, abs(x))
 SKEIN_DUAL_FUNCTION(Square, x* x)
-SKEIN_DUAL_FUNCTION(Sigmoid, T(1) / (T(1) + exp(-x)))
-SKEIN_DUAL_FUNCTION(Relu, where(x < T(0), T(0), x))
+SKEIN_DUAL_FUNCTION(Sigmoid, sigmoid(x))
+SKEIN_DUAL_FUNCTION(Relu, where(x <= T(0), T(0), x))  // at 0 its derivative is 0, as that of the layer
 #undef SKEIN_DUAL_FUNCTION
 }  // namespace detail
 
@@ -179,7 +179,7 @@ template <class A, class B> using Broadcast =
 SKEIN_BINARY(+, g + 0, g + 0)
 SKEIN_BINARY(-, g + 0, -g)
 SKEIN_BINARY(*, g* b.value(), g* a.value())
-SKEIN_BINARY(/, g / b.value(), -g* a.value() / (b.value() * b.value()))
+SKEIN_BINARY(/, g / b.value(), -g*(a.value() / b.value()) / b.value())  // a square would overflow
 #undef SKEIN_BINARY
 
 #define SKEIN_WITH_NUMBER(op, of_left, of_right)                      \
@@ -206,7 +206,7 @@ SKEIN_BINARY(/, g / b.value(), -g* a.value() / (b.value() * b.value()))
 SKEIN_WITH_NUMBER(+, g, g)
 SKEIN_WITH_NUMBER(-, g, -g)
 SKEIN_WITH_NUMBER(*, g* c, g* c)
-SKEIN_WITH_NUMBER(/, g / c, -g* c / (x.value() * x.value()))
+SKEIN_WITH_NUMBER(/, g / c, -g*(c / x.value()) / x.value())
 #undef SKEIN_WITH_NUMBER
 
 /// x^p with a constant p.

@@ -2,7 +2,7 @@
 // Elementwise<Function>: y = f(x), value by value. The user writes f once, for any type; the derivative is formed at compile
 // time by running f on dual numbers. Forward and backward are one fused loop each, in vectors:
 //
-//     struct Swish { template <class T> constexpr T operator()(T x) const { return x / (T(1) + exp(-x)); } };
+//     struct Swish { template <class T> constexpr T operator()(T x) const { return x * sigmoid(x); } };
 //     using Net = Sequential<Linear<64>, Elementwise<Swish>, Linear<10>>;
 #pragma once
 #include <concepts>
