@@ -49,6 +49,8 @@ TEMPLATE_TEST_CASE("a tensor comes back from a .npy file as it was written", "",
   CHECK(list(b) == list(a));
   sk::save_npy(path, a.transpose());
   CHECK(list(sk::load_npy<TestType, 3>(path)) == list(a.transpose()));
+  sk::save_npy(path, sk::cast<TestType>(a.reverse(0)));
+  CHECK(list(sk::load_npy<TestType, 3>(path)) == list(a.reverse(0)));
   sk::save_npy(path, a(0, 0, sk::range(0, 0)));
   CHECK(sk::load_npy<TestType, 1>(path).size() == 0);
 }

@@ -189,7 +189,7 @@ template <TensorExpression E> void save_npy(const std::string& path, const E& e)
   } else if constexpr (requires { e.view(); }) {
     save_npy(path, e.view());
   } else {
-    save_npy(path, eval(e).view());
+    save_npy(path, eval(e));
   }
 }
 
