@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/tensor/print.hpp>
 
+#include <cmath>
+#include <limits>
 #include <sstream>
 
 #include <catch2/catch.hpp>
@@ -23,6 +25,9 @@ TEST_CASE("tensors, views and expressions print alike") {
   CHECK(sk::to_text(sk::Tensor<std::uint64_t, 1>{~std::uint64_t{0}}, "5") == "[18446744073709551615]");
   CHECK(sk::to_text(sk::Tensor<int, 1>{-1}, "5") == "[   -1]");
   CHECK(sk::to_text(sk::Tensor<double, 1>{1e300}, ".300f").size() == 2 + 301 + 1 + 300);
+  const float none = std::numeric_limits<float>::quiet_NaN();
+  CHECK(sk::to_text(sk::Tensor<float, 1>{std::copysign(none, -1.f), none}) == "[nan, nan]");  // 0 / 0 has the sign on x86
+  CHECK(sk::to_text(sk::Tensor<float, 1>{std::copysign(none, -1.f), -2}, ".1f") == "[nan, -2.0]");
   CHECK(text_of([&] { sk::to_text(a, "s"); }) == "to_text: 's' is no format of these values");
   CHECK(text_of([&] { sk::to_text(a, "*n"); }).find("is no format") != std::string::npos);
 }

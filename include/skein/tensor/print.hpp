@@ -5,6 +5,7 @@
 #pragma once
 #include <charconv>
 #include <cstdio>
+#include <limits>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -47,8 +48,11 @@ template <class V> void append_formatted(std::string& out, const char* format, V
   out.pop_back();
 }
 
-/// One value: the shortest text that reads back as the same, or by a format such as ".3f" or "8.2e".
+/// One value: the shortest text that reads back as the same, or by a format such as ".3f" or "8.2e". The sign of what is not a
+/// number says nothing, and is left out.
 template <class S> void print_value(std::string& out, S x, std::string_view format) {
+  if constexpr (std::is_floating_point_v<S>)
+    if (x != x) x = std::numeric_limits<S>::quiet_NaN();
   if constexpr (std::is_same_v<S, bool>) {
     out += x ? "true" : "false";
   } else if (format.empty()) {
