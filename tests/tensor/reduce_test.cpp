@@ -134,6 +134,8 @@ TEST_CASE("nothing sums to zero, and has no largest value") {
   CHECK(text_of([&] { max(none); }) == "max: the tensor has no values");
   CHECK(text_of([&] { mean(none); }) == "mean: the tensor has no values");
   CHECK(text_of([&] { argmin(none, 0); }) == "argmin: the tensor has no values");
+  CHECK(text_of([&] { mean(none, 0); }) == "mean: the tensor has no values");
+  CHECK(mean(none, 1).shape() == sk::dims(0));
 }
 
 TEST_CASE("axes and lengths that do not fit say so") {

@@ -76,8 +76,8 @@ template <class Node> constexpr void assert_axis() {
 template <class Node> inline constexpr bool is_reduced_along_an_axis = false;
 
 /// Runs body(node, loop, bound, axis, result) and returns the result, of one rank less.
-template <class Result, bool NeedsValues, class E, class Body>
-auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
+template <class Result, class E, class Body>
+auto reduce_axis(E&& e, int axis, bool needs_values, const char* operation, Body&& body) {
   const auto node = leaf(std::forward<E>(e));
   using Node = std::remove_cvref_t<decltype(node)>;
   if constexpr (has_static_extents<Node>) {
@@ -89,7 +89,7 @@ auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
     constexpr int N = Node::rank;
     const int a = checked_axis(axis, N, operation);
     Tensor<Result, N - 1, typename Node::Device> result(without_axis(node.shape(), a), node.device());
-    if (NeedsValues && node.shape().e[a] == 0) throw_no_values(operation);
+    if (needs_values && node.shape().e[a] == 0) throw_no_values(operation);
     auto loop = axis_loop(node.shape(), a);
     if (loop.empty()) return result;
     auto bound = node.template bind<N>(loop.extents);
@@ -102,12 +102,12 @@ auto reduce_axis(E&& e, int axis, const char* operation, Body&& body) {
   }
 }
 template <class Op, class Result, class E> auto reduce_axis_by(E&& e, int axis, bool mean, bool root, const char* operation) {
-  return reduce_axis<Result, Op::exact>(
-      std::forward<E>(e), axis, operation, [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
-        using Device = typename std::remove_cvref_t<decltype(node)>::Device;
-        const Finish finish{mean ? static_cast<double>(loop.extents.e[a]) : 1.0, root};
-        Reducer<Device>::template axis<Op>(result.data(), node.device(), loop, bound, a, finish);
-      });
+  return reduce_axis<Result>(std::forward<E>(e), axis, Op::exact || mean, operation,
+                             [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
+                               using Device = typename std::remove_cvref_t<decltype(node)>::Device;
+                               const Finish finish{mean ? static_cast<double>(loop.extents.e[a]) : 1.0, root};
+                               Reducer<Device>::template axis<Op>(result.data(), node.device(), loop, bound, a, finish);
+                             });
 }
 template <class Better, class E> long arg_all(E&& e, const char* operation) {
   const auto node = leaf(std::forward<E>(e));
@@ -121,11 +121,11 @@ template <class Better, class E> long arg_all(E&& e, const char* operation) {
   return Reducer<typename Node::Device>::template arg_all<Better>(node.device(), loop, bound);
 }
 template <class Better, class E> auto arg_axis(E&& e, int axis, const char* operation) {
-  return reduce_axis<long, true>(std::forward<E>(e), axis, operation,
-                                 [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
-                                   using Device = typename std::remove_cvref_t<decltype(node)>::Device;
-                                   Reducer<Device>::template arg_axis<Better>(result.data(), node.device(), loop, bound, a);
-                                 });
+  return reduce_axis<long>(std::forward<E>(e), axis, true, operation,
+                           [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
+                             using Device = typename std::remove_cvref_t<decltype(node)>::Device;
+                             Reducer<Device>::template arg_axis<Better>(result.data(), node.device(), loop, bound, a);
+                           });
 }
 template <class T> using ScalarOf = typename std::remove_cvref_t<T>::Scalar;
 }  // namespace detail
