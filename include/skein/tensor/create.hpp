@@ -100,16 +100,26 @@ Tensor<Scalar, 1, Device> linspace(Scalar first, Scalar last, long n, Device whe
       detail::Generator<functions::EvenSteps<Scalar>, 1, Device>{{first, last, n - 1}, dims(n), where});
 }
 
-/// An expression of uniform values in [low, high); `stream` tells several fills of one seed apart.
+namespace detail {
+template <class S> constexpr void assert_random() {
+  static_assert(std::is_floating_point_v<S>,
+                "random values are float or double: cast<Scalar>(floor(...)) of those makes integers");
+}
+}  // namespace detail
+
+/// An expression of uniform values, float or double, in [low, high) (by rounding it may be high itself); `stream` tells several
+/// fills of one seed apart.
 template <class Scalar, class Device = Cpu, int Rank>
 auto uniform(Seed seed, const Dims<Rank>& extents, Scalar low = 0, Scalar high = 1, std::uint64_t stream = 0, Device where = {}) {
+  detail::assert_random<Scalar>();
   return detail::Generator<functions::UniformAt<Scalar>, Rank, Device>{
       {random_key(seed.value, 0x756e69), stream, low, high - low}, extents, where};
 }
-/// An expression of normal values.
+/// An expression of normal values, float or double.
 template <class Scalar, class Device = Cpu, int Rank> auto normal(Seed seed, const Dims<Rank>& extents, Scalar mean = 0,
                                                                   Scalar deviation = 1, std::uint64_t stream = 0,
                                                                   Device where = {}) {
+  detail::assert_random<Scalar>();
   return detail::Generator<functions::NormalAt<Scalar>, Rank, Device>{
       {random_key(seed.value, 0x6e6f72), stream, mean, deviation}, extents, where};
 }
