@@ -94,12 +94,25 @@ SKEIN_OPERATOR(==, Equal)
 SKEIN_OPERATOR(!=, NotEqual)
 #undef SKEIN_OPERATOR
 
+namespace detail {
+template <class A, class B> inline constexpr bool are_masks =
+    !A::sound || !B::sound || (std::is_same_v<typename A::Scalar, bool> && std::is_same_v<typename B::Scalar, bool>);
+template <class F, class A, class B> constexpr auto mask_pair(F f, A a, B b) {
+  if constexpr (are_masks<A, B>) {
+    return checked_pair(f, std::move(a), std::move(b));
+  } else {
+    static_assert(are_masks<A, B>, "&& and || take masks: compare expressions to get them, (a != 0) && (b != 0)");
+    return Unsound<A>{std::move(a)};
+  }
+}
+}  // namespace detail
+
 /// Both masks; either mask. (Both sides are always evaluated.)
 template <TensorExpression A, TensorExpression B> constexpr auto operator&&(A&& a, B&& b) {
-  return detail::checked_pair(functions::And{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b)));
+  return detail::mask_pair(functions::And{}, detail::leaf(std::forward<A>(a)), detail::leaf(std::forward<B>(b)));
 }
 template <TensorExpression A, TensorExpression B> constexpr auto operator||(A&& a, B&& b) {
-  return detail::checked_pair(functions::Or{}, detail::operand<B>(std::forward<A>(a)), detail::operand<A>(std::forward<B>(b)));
+  return detail::mask_pair(functions::Or{}, detail::leaf(std::forward<A>(a)), detail::leaf(std::forward<B>(b)));
 }
 
 #define SKEIN_BINARY(name, Function)                                                           \
