@@ -109,6 +109,26 @@ TEST_CASE("not-a-number goes through relu and sign") {
   CHECK(r(1) == 0);
 }
 
+TEST_CASE("a number that a tensor of whole numbers cannot hold is not made another one") {
+  const sk::Tensor<int, 1> a{1, 2, 3};
+  const sk::Tensor<std::uint8_t, 1> small{1, 200, 255};
+  CHECK(text_of([&] { a * 0.5; }) ==
+        "elementwise operation: the number 0.5 stands beside a tensor of whole numbers whose type cannot hold it: convert the "
+        "tensor with cast<Scalar>() first");
+  CHECK(text_of([&] { small < 300; }).find("the number 300 stands") != std::string::npos);  // and not 300 - 256
+  for (const double x : {-1.0, 256.0, 1e300, 0.25}) CHECK_THROWS_AS(small == x, sk::ArgumentError);
+  CHECK_THROWS_AS(small > -1, sk::ArgumentError);
+  CHECK_THROWS_AS(a + 3'000'000'000u, sk::ArgumentError);
+  CHECK_THROWS_AS(a + 2147483648.0, sk::ArgumentError);
+  CHECK_THROWS_AS(where(a > 1, a, NAN), sk::ArgumentError);
+  CHECK_THROWS_AS((a > 1) * 2, sk::ArgumentError);
+  CHECK(list(a * 2.0) == std::vector<int>{2, 4, 6});
+  CHECK(list(a + -2147483648.0 < 0) == std::vector<bool>{true, true, true});
+  CHECK(list(small >= 200ul) == std::vector<bool>{false, true, true});
+  CHECK(list((a > 1) == false) == std::vector<bool>{true, false, false});
+  CHECK(list(where(a > 1, a, -1L)) == std::vector<int>{-1, 2, 3});
+}
+
 TEST_CASE("integers, masks and casts are computed as in plain loops") {
   const sk::Tensor<int, 1> a{7, -7, 3}, b{2, 2, -4};
   CHECK(list(a / b) == std::vector<int>{3, -3, 0});

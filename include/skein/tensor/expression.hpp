@@ -3,6 +3,7 @@
 // `auto e = f(x) + 1` never dangles) and constants; inner nodes apply a function object. bind() makes of it the trivially
 // copyable tree of bound.hpp. Devices, scalar types and ranks are checked here, with one sentence each.
 #pragma once
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -235,10 +236,33 @@ template <class F, TensorExpression... Args> constexpr auto map(F f, Args&&... a
 }
 
 namespace detail {
+/// Has S, a whole number or a bool, this number?
+template <class S, class T> constexpr bool can_hold(T x) {
+  if constexpr (std::is_same_v<S, bool>) return x == T(0) || x == T(1);
+  else if constexpr (std::is_floating_point_v<T>) {
+    const T end = static_cast<T>(1ull << (std::numeric_limits<S>::digits - 1)) * 2;
+    return x >= (std::is_signed_v<S> ? -end : T(0)) && x < end && static_cast<T>(static_cast<S>(x)) == x;
+  } else {
+    return (std::is_signed_v<T> && x < T(0) ? std::is_signed_v<S> : static_cast<S>(x) >= S(0)) &&
+           static_cast<T>(static_cast<S>(x)) == x;
+  }
+}
+[[noreturn]] SKEIN_NOINLINE inline void throw_number(double x) {
+  throw ArgumentError(
+      text("elementwise operation: the number {} stands beside a tensor of whole numbers whose type cannot hold "
+           "it: convert the tensor with cast<Scalar>() first",
+           x));
+}
+/// A number as S, the scalar of the tensor beside it; throws ArgumentError where whole numbers would make another of it.
+template <class S, class T> SKEIN_ALWAYS_INLINE constexpr Constant<S> number_beside(T x) {
+  if constexpr (std::is_integral_v<S> && !std::is_same_v<S, T>)
+    if (!can_hold<S>(x)) throw_number(static_cast<double>(x));
+  return {static_cast<S>(x)};
+}
+
 /// An operand beside one of type Other: a number takes the scalar type of the tensor beside it.
 template <class Other, class T> SKEIN_ALWAYS_INLINE constexpr auto operand(T&& x) {
-  if constexpr (Number<T>)
-    return Constant<typename std::remove_cvref_t<Other>::Scalar>{static_cast<typename std::remove_cvref_t<Other>::Scalar>(x)};
+  if constexpr (Number<T>) return number_beside<typename std::remove_cvref_t<Other>::Scalar, std::remove_cvref_t<T>>(x);
   else if constexpr (WriteOnlyExpression<T>) return in_place_of_write_only<T>();
   else return leaf(std::forward<T>(x));
 }

@@ -181,10 +181,12 @@ requires((TensorExpression<A> || Number<A>)&&(TensorExpression<B> || Number<B>))
     return detail::choice(leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, Constant<S>{static_cast<S>(b)});
   } else if constexpr (Number<A>) {
     using S = typename std::remove_cvref_t<B>::Scalar;
-    return detail::choice(leaf(std::forward<C>(condition)), Constant<S>{static_cast<S>(a)}, leaf(std::forward<B>(b)));
+    return detail::choice(leaf(std::forward<C>(condition)), detail::number_beside<S, std::remove_cvref_t<A>>(a),
+                          leaf(std::forward<B>(b)));
   } else if constexpr (Number<B>) {
     using S = typename std::remove_cvref_t<A>::Scalar;
-    return detail::choice(leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), Constant<S>{static_cast<S>(b)});
+    return detail::choice(leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)),
+                          detail::number_beside<S, std::remove_cvref_t<B>>(b));
   } else {
     return detail::choice(leaf(std::forward<C>(condition)), leaf(std::forward<A>(a)), leaf(std::forward<B>(b)));
   }
