@@ -3,6 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <utility>
+#include <vector>
+
 using skein::draw::Axis;
 
 TEST_CASE("a linear axis ends at round ticks") {
@@ -39,4 +42,16 @@ TEST_CASE("a logarithmic axis has powers of ten") {
   CHECK(axis.at(1e-7) == Approx(0.0).margin(1e-12));
   CHECK(axis.at(1) == Approx(1.0));
   CHECK(Axis::log10(0.1, 10).ticks.size() == 7);  // 0.1 0.2 0.5 1 2 5 10
+  const Axis many = Axis::log10(1e-100, 1e100);
+  CHECK((many.ticks.size() >= 6 && many.ticks.size() <= 14));
+}
+
+TEST_CASE("a short logarithmic axis has ticks, too") {
+  for (const auto& [least, greatest] :
+       {std::pair{3.0, 4.0}, std::pair{0.24, 0.46}, std::pair{5.1, 5.3}, std::pair{900.0, 1100.0}}) {
+    INFO(least << " to " << greatest);
+    const std::vector<double> ticks = Axis::log10(least, greatest).ticks;
+    REQUIRE(ticks.size() >= 2);
+    CHECK((ticks.size() <= 8 && ticks.front() >= least && ticks.back() <= greatest));
+  }
 }

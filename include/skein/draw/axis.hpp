@@ -21,7 +21,8 @@ struct Axis {
   static Axis linear(double least, double greatest, int intervals);
   /// Whole numbers from least to greatest, a tick at every so many that the labels do not touch.
   static Axis whole(int least, int greatest, int most_ticks);
-  /// Ticks at powers of ten, or at 1, 2, 5 times them where there are few. Both values positive.
+  /// Ticks at powers of ten, of many decades at every so many that the labels do not touch, or at 1, 2, 5 times them where there
+  /// are few; as of a linear axis where not even two of those lie between the ends. Both values positive.
   static Axis log10(double least, double greatest);
   /// The least of 1, 2, 5, 10 times a power of ten that is no less.
   static double round_step(double raw);

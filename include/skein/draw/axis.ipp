@@ -39,11 +39,17 @@ SKEIN_INLINE Axis Axis::log10(double least, double greatest) {
   Axis axis{least, greatest, true, {}};
   const int from = static_cast<int>(std::floor(std::log10(least))), to = static_cast<int>(std::ceil(std::log10(greatest)));
   const bool few = to - from <= 4;
+  const int every = (to - from) / 13 + 1;  // so that labels do not touch
   for (int exponent = from; exponent <= to; ++exponent)
     for (const double factor : {1.0, 2.0, 5.0}) {
+      if (exponent % every != 0) continue;
       const double tick = factor * std::pow(10.0, exponent);
       if ((few || factor == 1.0) && tick >= least * 0.999 && tick <= greatest * 1.001) axis.ticks.push_back(tick);
     }
+  if (axis.ticks.size() >= 2) return axis;
+  axis.ticks.clear();  // a scale is read between two ticks
+  for (const double tick : linear(least, greatest, 4).ticks)
+    if (tick >= least && tick <= greatest) axis.ticks.push_back(tick);
   return axis;
 }
 
