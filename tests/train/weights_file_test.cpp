@@ -64,7 +64,7 @@ TEST_CASE("another head takes the body alone", "[train]") {
   Two model{sk::Seed{2}}, untouched{sk::Seed{2}};
   CHECK_THROWS_WITH(model.load(saved.path),
                     Catch::Contains("has the weights of another network: '3.weight' is 6 x 5 in the file and 6 x 2 in the model; "
-                                    "'3.bias' is 5 in the file and 2 in the model. Take what both have with {.only = \"0.*\"}"));
+                                    "'3.bias' is 5 in the file and 2 in the model. Take all others with {.except = \"3.*\"}"));
   CHECK(all(model) == all(untouched));
   model.load(saved.path, {.only = "0.*"});
   model.load(saved.path, sk::LoadOptions{.only = "1.*"});
@@ -76,6 +76,19 @@ TEST_CASE("another head takes the body alone", "[train]") {
   CHECK_THROWS_WITH(
       model.load(saved.path, {.only = "7.*"}),
       "load_weights: .only = \"7.*\" is no name of the model's parameters and buffers, which begin with '0.weight'");
+
+  Two at_once{sk::Seed{2}};
+  at_once.load(saved.path, {.except = "3.*"});
+  CHECK(all(at_once) == mine);
+  CHECK(statistics(at_once) == statistics(saved.model));
+  Two part{sk::Seed{2}};
+  part.load(saved.path, {.only = "*.weight", .except = "3.*"});  // and no bias
+  CHECK(part.parameters()[Two::parameter("0.weight").offset] == mine[0]);
+  CHECK(part.parameters()[Two::parameter("0.bias").offset] == untouched.parameters()[Two::parameter("0.bias").offset]);
+  CHECK_THROWS_WITH(
+      model.load(saved.path, {.except = "7.*"}),
+      "load_weights: .except = \"7.*\" is no name of the model's parameters and buffers, which begin with '0.weight'");
+  CHECK_THROWS_WITH(model.load(saved.path, {.except = "*"}), "load_weights: .except = \"*\" leaves nothing to take");
 }
 
 TEST_CASE("names that one side alone has are said", "[train]") {

@@ -193,7 +193,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     } catch (const std::exception& e) { file.fail(e); }
     if constexpr (several) train::agree_on_file("load_weights", policy_state(), file);
     file.check();
-    if (options.only.empty()) kept_.add_missing(beside), prepared_.forget_fit();
+    if (options.whole()) kept_.add_missing(beside), prepared_.forget_fit();
     const auto lease = model().modify();
     policy_state().start();
   }

@@ -22,12 +22,12 @@ struct WeightArray {
   std::string section;
   Extents extents{};
 };
-/// Throws FileError where the file lacks one of the model's arrays whose name matches `only`, has it with other extents, or has
-/// one that the model has not; ArgumentError where the model has none of that name.
+/// Throws FileError where the file lacks one of the model's arrays that `options` takes, has it with other extents, or has one
+/// that the model has not; ArgumentError where a pattern is no name of the model's, or nothing is left to take.
 void check_weights(const CheckpointReader& reader, const std::string& path, const std::vector<WeightArray>& model,
-                   const std::string& only);
-/// Does the array's name match: "parameters/0.weight" matches "0.*". Empty matches all.
-bool weight_matches(std::string_view only, std::string_view section);
+                   const LoadOptions& options);
+/// Is the array taken: "parameters/0.weight" by {.only = "0.*"}. Without patterns all are.
+bool weight_matches(const LoadOptions& options, std::string_view section);
 
 /// The layers without parameters that change values, "Relu, MaxPool2d, Relu": what the names and sizes of weights do not say.
 std::string layers_without_weights(std::span<const plan::LayerNode> operations);
@@ -49,21 +49,20 @@ template <class Program> std::vector<WeightArray> weight_arrays(const Program& p
   return arrays;
 }
 
-/// Fills the whole arrays of a network's parameters and buffers, in the host's memory, with what options.only says of a file.
+/// Fills the whole arrays of a network's parameters and buffers, in the host's memory, with what the options take of a file.
 /// Returns the hash of the file. Throws FileError for a file of another network, and for a damaged one; nothing is changed then.
 template <class Program, class Scalar> std::uint64_t read_weights(const std::string& path, const Program& program,
                                                                   const LoadOptions& options, Scalar* parameters, Scalar* buffers,
                                                                   KeptObjects* kept = nullptr) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
-  check_weights(reader, path, weight_arrays(program), options.only);
-  if (options.only.empty()) check_layers(reader, path, layers_without_weights(program.ops()));
+  check_weights(reader, path, weight_arrays(program), options);
+  if (options.whole()) check_layers(reader, path, layers_without_weights(program.ops()));
   KeptObjects objects;
   objects.read(reader);
   if (kept) *kept = objects;
   const auto read = [&](const std::string& prefix, std::span<const plan::Entry> entries, Scalar* to) {
     for (const plan::Entry& e : entries)
-      if (const std::string section = prefix + std::string(std::string_view(program.name(e)));
-          weight_matches(options.only, section))
+      if (const std::string section = prefix + std::string(std::string_view(program.name(e))); weight_matches(options, section))
         reader.read(section, e.extents, to + e.offset, row_pitch(e.extents.last()));
   };
   read("parameters/", program.parameters(), parameters);
@@ -94,8 +93,9 @@ template <class TrainStep> std::uint64_t scatter_weights(const std::string& path
                                                          const LoadOptions& options, KeptObjects* kept = nullptr) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Copy = HostCopy<typename Model::Scalar, typename Model::device>;
-  if (!options.only.empty())
-    throw ArgumentError("load_weights: under a Pipeline no rank has all weights, so that .only is not there: leave it out");
+  if (!options.whole())
+    throw ArgumentError(
+        "load_weights: under a Pipeline no rank has all weights, so that .only and .except are not there: leave them out");
   std::vector<typename Model::Scalar> parameters(static_cast<std::size_t>(Model::sizes.stored)),
       buffers(static_cast<std::size_t>(Model::sizes.buffers));
   const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
@@ -112,7 +112,7 @@ template <class TrainStep> std::uint64_t scatter_weights(const std::string& path
 template <class Model> void load_into(Model& model, const std::string& path, const LoadOptions& options) {
   train::KeptObjects left;
   train::load_weights(path, model, options, &left);
-  if (options.only.empty()) train::say_left(path, left);
+  if (options.whole()) train::say_left(path, left);
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstdio>
 #include <iterator>
+#include <utility>
 
 #include "../comm/launch/started_ranks.hpp"
 #include "../data/normalization.hpp"
@@ -36,8 +37,10 @@ inline std::string listed(const std::vector<std::string>& faults) {
 }
 }  // namespace detail
 
-SKEIN_INLINE bool weight_matches(std::string_view only, std::string_view section) {
-  return only.empty() || optim::matches(only, detail::weight_name(section));
+SKEIN_INLINE bool weight_matches(const LoadOptions& options, std::string_view section) {
+  const std::string_view name = detail::weight_name(section);
+  return (options.only.empty() || optim::matches(options.only, name)) &&
+         (options.except.empty() || !optim::matches(options.except, name));
 }
 
 SKEIN_INLINE std::string layers_without_weights(std::span<const plan::LayerNode> operations) {
@@ -69,16 +72,48 @@ SKEIN_INLINE void check_layers(CheckpointReader& reader, const std::string& path
   }
 }
 
-SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::string& path, const std::vector<WeightArray>& model,
-                                const std::string& only) {
-  std::vector<std::string> faults;
-  const auto fault = [&](std::string_view section, const std::string& what) {
-    faults.push_back("'" + std::string(detail::weight_name(section)) + "' " + what);
+namespace detail {
+/// Throws where a pattern is no name of the model's, or the two leave nothing to take.
+inline void check_patterns(const std::vector<WeightArray>& model, const LoadOptions& options) {
+  const auto names = [&](const LoadOptions& of) {
+    return std::any_of(model.begin(), model.end(), [&](const WeightArray& a) { return weight_matches(of, a.section); });
   };
-  bool any = false;
+  for (const auto& [option, pattern] : {std::pair{".only", &options.only}, std::pair{".except", &options.except}})
+    if (!pattern->empty() && !names({.only = *pattern}))
+      throw ArgumentError("load_weights: " + std::string(option) + " = \"" + *pattern +
+                          "\" is no name of the model's parameters and buffers, which begin with '" +
+                          std::string(weight_name(model.empty() ? "" : std::string_view(model.front().section))) + "'");
+  if (!model.empty() && !names(options))
+    throw ArgumentError("load_weights: .except = \"" + options.except + "\" leaves nothing to take");
+}
+/// The layer, or the block of layers, that all these arrays are of: "13." of 13.weight and 13.bias. Empty: there is none.
+inline std::string layer_of(const std::vector<std::string_view>& names) {
+  std::string_view all = names.empty() ? "" : names.front();
+  for (const std::string_view name : names)
+    all = all.substr(
+        0, static_cast<std::size_t>(std::mismatch(all.begin(), all.end(), name.begin(), name.end()).first - all.begin()));
+  return std::string(all.substr(0, all.rfind('.') + 1));
+}
+/// How to take what model and file both have, where that is all but one layer, or nothing.
+inline std::string advice(const std::vector<WeightArray>& model, const std::vector<std::string_view>& at_fault) {
+  const std::string layer = layer_of(at_fault), pattern = layer + "*";
+  const auto left = [&](const WeightArray& a) { return !optim::matches(pattern, weight_name(a.section)); };
+  if (layer.empty() || std::none_of(model.begin(), model.end(), left)) return "";
+  return ". Take all others with {.except = \"" + pattern + "\"}";
+}
+}  // namespace detail
+
+SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::string& path, const std::vector<WeightArray>& model,
+                                const LoadOptions& options) {
+  detail::check_patterns(model, options);
+  std::vector<std::string> faults;
+  std::vector<std::string_view> names;
+  const auto fault = [&](std::string_view section, const std::string& what) {
+    names.push_back(detail::weight_name(section));
+    faults.push_back("'" + std::string(names.back()) + "' " + what);
+  };
   for (const WeightArray& a : model) {
-    if (!weight_matches(only, a.section)) continue;
-    any = true;
+    if (!weight_matches(options, a.section)) continue;
     const auto found = std::find_if(reader.sections().begin(), reader.sections().end(),
                                     [&](const SectionInfo& s) { return s.name == a.section; });
     if (found == reader.sections().end()) fault(a.section, "is in the model alone");
@@ -86,24 +121,12 @@ SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::strin
       fault(a.section, "is " + detail::sizes_text(found->extents, found->extents.size()) + " in the file and " +
                            detail::sizes_text(a.extents.e, static_cast<std::size_t>(a.extents.rank)) + " in the model");
   }
-  if (!any && !only.empty())
-    throw ArgumentError("load_weights: .only = \"" + only +
-                        "\" is no name of the model's parameters and buffers, which begin with '" +
-                        std::string(detail::weight_name(model.empty() ? "" : std::string_view(model.front().section))) + "'");
   for (const SectionInfo& s : reader.sections())
-    if (detail::is_weight(s.name) && weight_matches(only, s.name) &&
+    if (detail::is_weight(s.name) && weight_matches(options, s.name) &&
         std::none_of(model.begin(), model.end(), [&](const WeightArray& a) { return a.section == s.name; }))
       fault(s.name, "is in the file alone");
-  if (faults.empty()) return;
-  std::string both;  // the first layer of which nothing is at fault
-  for (const WeightArray& a : model) {
-    const std::string_view name = detail::weight_name(a.section), layer = name.substr(0, name.find('.') + 1);
-    const auto at_fault = [&](const std::string& f) { return std::string_view(f).substr(1).starts_with(layer); };
-    if (!layer.empty() && both.empty() && std::none_of(faults.begin(), faults.end(), at_fault)) both = layer;
-  }
-  throw FileError(path, -1,
-                  "has the weights of another network: " + detail::listed(faults) +
-                      (both.empty() ? "" : ". Take what both have with {.only = \"" + both + "*\"}"));
+  if (!faults.empty())
+    throw FileError(path, -1, "has the weights of another network: " + detail::listed(faults) + detail::advice(model, names));
 }
 
 SKEIN_INLINE void say_left(const std::string& path, const KeptObjects& kept) {
