@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <string>
 #include <vector>
 
 #include <skein/optim/groups.hpp>
@@ -57,6 +58,13 @@ TEST_CASE("A rule that matches nothing, or that is negative, is refused with nam
   CHECK_THROWS_WITH(resolve(learning_rate("0.*", NAN), table), Catch::Contains("has a factor that is no finite number"));
   const std::vector<ParameterEntry> weights{table[0]};
   CHECK_NOTHROW(resolve(no_decay_on_biases_and_norms(), weights));
+  std::vector<ParameterEntry> deep;
+  std::vector<std::string> names;  // "0.weight" to "19.weight"
+  for (int i = 0; i < 20; ++i) names.push_back(std::to_string(i) + ".weight");
+  for (long i = 0; i < 20; ++i) deep.push_back({names[static_cast<std::size_t>(i)], 16 * i, 16 * (i + 1), true});
+  CHECK_THROWS_WITH(resolve(frozen("head.*"), deep),
+                    Catch::Contains("there are 0.weight, 1.weight, 2.weight, 3.weight, 4.weight, 5.weight, ..., 18.weight, "
+                                    "19.weight"));  // the last layers too: a head is what rules are about
 }
 
 TEST_CASE("update() applies the factors, leaves frozen ranges alone, and takes any cut", "[optim]") {

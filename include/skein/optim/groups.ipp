@@ -25,6 +25,17 @@ inline void check_factors(const GroupRule& rule, std::size_t number) {
                           (factor < 0 ? "a negative factor" : "a factor that is no finite number"));
 }
 
+/// The names of a table; of a long one the first six and the last two, which are those of the head.
+inline std::string some_names(const std::vector<ParameterEntry>& table) {
+  std::string names;
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const bool left_out = table.size() > 8 && i >= 6 && i + 2 < table.size();
+    if (!left_out) names += (i ? ", " : "") + std::string(table[i].name);
+    else if (i == 6) names += ", ...";
+  }
+  return names;
+}
+
 SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, const std::vector<ParameterEntry>& table) {
   std::vector<char> used(groups.rules.size(), 0);
   std::vector<ParameterGroupRange> ranges;
@@ -47,10 +58,8 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, cons
     const GroupRule& rule = groups.rules[r];
     check_factors(rule, r);
     if (!used[r] && !rule.may_match_nothing) {
-      std::string names;
-      for (std::size_t i = 0; i < table.size() && i < 8; ++i) names += (i ? ", " : "") + std::string(table[i].name);
       throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern +
-                          "\") matches no parameter; there are " + names + (table.size() > 8 ? ", ..." : ""));
+                          "\") matches no parameter; there are " + some_names(table));
     }
   }
   std::vector<ParameterGroupRange> merged;
