@@ -48,6 +48,12 @@ TEST_CASE("Vectors and plain loops agree in Adagrad and Lion; each option change
   CHECK(test::differ(Lion{.lr = 0.1f}, Lion{.lr = 0.1f, .weight_decay = 0.5f}));
 }
 
+TEST_CASE("An epsilon of Adagrad that float cannot have keeps gaps at 0", "[optim]") {
+  test::OptimizerRun<float, Adagrad> run(Adagrad{.epsilon = 1e-60});
+  run.step(1);
+  CHECK(run.gaps_are_zero());
+}
+
 TEST_CASE("Adagrad and Lion refuse what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((Adagrad{.lr_decay = -1}.check()), Catch::Contains("Adagrad{.lr_decay = -1.000000}"));
   CHECK_THROWS_WITH((Adagrad{.epsilon = 0}.check()), Catch::Contains("epsilon must be positive"));

@@ -86,6 +86,12 @@ TEST_CASE("Adam's vectors and plain loops agree", "[optim]") {
   CHECK(test::first_apart<float>(top, top2, 8) == -1);
 }
 
+TEST_CASE("An epsilon of Adam that float cannot have keeps gaps at 0", "[optim]") {
+  test::OptimizerRun<float, Adam> run(Adam{.epsilon = 1e-60});
+  run.step(1);
+  CHECK(run.gaps_are_zero());
+}
+
 TEST_CASE("Adam refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((Adam{.beta1 = 1}.check()),
                     "Adam{.beta1 = 1.000000}: a running mean keeps a share from 0 up to, not including, 1");

@@ -80,6 +80,12 @@ TEST_CASE("Each option of RmsProp changes the result", "[optim]") {
   CHECK(test::differ(base, RmsProp{.lr = 0.01f, .weight_decay = 0.1f}));
 }
 
+TEST_CASE("An epsilon of RmsProp that float cannot have keeps gaps at 0", "[optim]") {
+  test::OptimizerRun<float, RmsProp> run(RmsProp{.epsilon = 1e-60});
+  run.step(1);
+  CHECK(run.gaps_are_zero());
+}
+
 TEST_CASE("RmsProp refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((RmsProp{.alpha = 1}.check()), Catch::Contains("RmsProp{.alpha = 1.000000}"));
   CHECK_THROWS_WITH((RmsProp{.epsilon = 0}.check()), Catch::Contains("epsilon must be positive"));

@@ -37,7 +37,7 @@ struct Adagrad {
     arguments.sum = call.state[0];
     arguments.lr = static_cast<Scalar>(call.lr / (1 + static_cast<double>(call.step - 1) * lr_decay));
     arguments.initial = static_cast<Scalar>(initial_accumulator);
-    arguments.epsilon = static_cast<Scalar>(epsilon);
+    arguments.epsilon = detail::epsilon_of<Scalar>(epsilon);
     arguments.decay = static_cast<Scalar>(call.weight_decay);
     return arguments;
   }

@@ -37,7 +37,7 @@ ops::AdamArguments<Scalar> adam_pass(const Hyper& h, const UpdateCall<Scalar, De
   arguments.fresh1 = static_cast<Scalar>(1 - h.beta1);
   arguments.beta2 = static_cast<Scalar>(h.beta2);
   arguments.fresh2 = static_cast<Scalar>(1 - h.beta2);
-  arguments.epsilon = static_cast<Scalar>(h.epsilon);
+  arguments.epsilon = epsilon_of<Scalar>(h.epsilon);
   arguments.rate = static_cast<Scalar>(call.lr / (1 - std::pow(h.beta1, t)));
   arguments.correction = static_cast<Scalar>(1 / std::sqrt(1 - std::pow(h.beta2, t)));
   return arguments;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <type_traits>
 
@@ -244,6 +245,10 @@ inline void demand(bool holds, const char* optimizer, const char* member, double
   if (holds) return;
   throw ArgumentError(std::string(optimizer) + "{." + member + " = " + std::to_string(value) +
                       "}: " + (std::isnan(value) ? "that is no number" : rule));
+}
+/// An epsilon in the parameters' type: positive there too, or it would not keep 0 / 0 away.
+template <class Scalar> Scalar epsilon_of(double epsilon) {
+  return std::max(static_cast<Scalar>(epsilon), std::numeric_limits<Scalar>::min());
 }
 inline void demand_rate(const char* optimizer, double lr) {
   demand(lr >= 0, optimizer, "lr", lr, "the rate must not be negative");

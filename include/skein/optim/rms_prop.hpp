@@ -44,7 +44,7 @@ struct RmsProp {
     arguments.lr = static_cast<Scalar>(call.lr);
     arguments.alpha = static_cast<Scalar>(alpha);
     arguments.fresh = static_cast<Scalar>(1 - alpha);
-    arguments.epsilon = static_cast<Scalar>(epsilon);
+    arguments.epsilon = detail::epsilon_of<Scalar>(epsilon);
     arguments.momentum = static_cast<Scalar>(momentum);
     arguments.decay = static_cast<Scalar>(call.weight_decay);
     return arguments;

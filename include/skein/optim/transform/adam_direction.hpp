@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 
+#include "../optimizer.hpp"
 #include "tensor_update.hpp"
 
 namespace skein::inline SKEIN_ABI::optim::detail {
@@ -18,7 +19,7 @@ void adam_direction(const TensorUpdate<Scalar, Device>& t, double beta1, double 
   const auto &g = t.gradient, &m = t.state(0), &v = t.state(1);
   m.assign(m + fresh1 * (g - m));
   v.assign(keep2 * v + fresh2 * g * g);
-  g.assign(of_first * m / (of_second * sqrt(v) + static_cast<Scalar>(epsilon)));
+  g.assign(of_first * m / (of_second * sqrt(v) + epsilon_of<Scalar>(epsilon)));
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim::detail
