@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <string>
 #include <utility>
@@ -312,6 +313,7 @@ template <class Comm> void ties(Comm& world) {
   sk::Executor<Whole, nn::CrossEntropy> executor(model, {},
                                                  {.capacity = 9, .execution = sk::Execution::layer_wise, .threads = 1});
   sk::optim::BoundOptimizer<Optimizer, float, sk::Cpu> bound(optimizer, Whole::program);
+  double norm = 0;
   for (int step = 0; step < 4; ++step) {
     for (int m = 0; m < 4; ++m)
       executor.forward_backward(points.batch(step * 27 + 9 * m, 9),
@@ -324,6 +326,9 @@ template <class Comm> void ties(Comm& world) {
     call.gradient_scale = 9.0 / 36;
     const float* gradients = g;
     call.gradients = &gradients;
+    if (step == 0)  // of the pair one side
+      norm = std::sqrt(bound.sum_of_squares(call, 0, Whole::sizes.stored) -
+                       bound.sum_of_squares(call, b.offset, b.offset + b.stored));
     const auto weights = model.modify();
     bound.update(weights.data(), call, 0, Whole::sizes.stored);
   }
@@ -334,6 +339,17 @@ template <class Comm> void ties(Comm& world) {
   options.tied = {{first, second}};
   pipelined(Pipeline{world, options}, 36, 1,
             [&](Staged& staged, TrainStep&, const std::vector<double>&) { require_stages(staged, expected); });
+  Staged staged = Pipeline{world, options}.template model<Input>(sk::Seed{5});
+  TrainStep clipped(staged, {}, optimizer, Pipeline{world, options});
+  clipped.reserve({.capacity = 36, .threads = 2});
+  clipped.step(points.batch(0, 36), sk::parallel::PipelineStepOptions{.clip_norm = 1e9, .key = 77u});
+  RANK_CHECK(clipped.gradient_norm() == Approx(norm).epsilon(1e-5));
+  try {
+    Optimizer apart = optimizer;
+    apart.groups = sk::optim::frozen(first);
+    TrainStep parts(staged, {}, apart, Pipeline{world, options});
+    RANK_CHECK(!"rules that part a pair are refused");
+  } catch (const sk::ArgumentError& e) { RANK_CHECK(std::string(e.what()).find("are one parameter") != std::string::npos); }
   options.tied = {{first, "0.weight"}};
   try {
     pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});

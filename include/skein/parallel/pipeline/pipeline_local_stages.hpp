@@ -4,7 +4,6 @@
 // here (pipeline_run.hpp).
 #pragma once
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <set>
 #include <span>
@@ -71,7 +70,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       stages.push_back(std::move(h));
     }
     policy_state.where = model->where();
-    find_tied();
+    find_tied(optim::groups_of(part));
     start();
   }
 
@@ -144,8 +143,13 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     std::copy_n(tail, sums.size(), sums.begin());
     host.write();
   }
-  /// The sum of the squares of what the optimizer takes as the gradients [begin, end) of a stage.
+  /// The sum of the squares of what the optimizer takes as the gradients [begin, end) of a stage. A tied pair is one parameter:
+  /// its first side counts.
   double sum_of_squares(Stage& h, const optim::StepCall<Scalar>& call, long begin, long end) {
+    if (begin >= end) return 0;
+    for (const Tied& t : tied_)
+      if (const long at = t.offset[1], last = at + t.stored; t.stage[1] == h.stage && at < end && begin < last)
+        return sum_of_squares(h, call, begin, at) + sum_of_squares(h, call, last, end);
     if constexpr (on_host<Device>) return h.optimizer->sum_of_squares(call, begin, end);
     else {
       Arena<double, Device> sum(1, model->where());
@@ -170,11 +174,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     host.write();
   }
 
-  struct Tied {  // one side of a pair that this process has, or both
-    int stage[2] = {-1, -1};
-    long offset[2] = {0, 0}, stored = 0;
-    Arena<Scalar> other;
-  };
+  using Tied = TiedPair<Scalar>;
 
   /// In the order of SlotMessage, with room for the sums behind a gradient.
   void make_edges(Stage& h, long samples) {
@@ -224,7 +224,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
 
   // ---- tied parameters -----------------------------------------------------------------------------------------------
 
-  void find_tied() {
+  void find_tied(const optim::Groups& groups) {
     if (!on_host<Device> && !team->options.tied.empty())
       throw ArgumentError("Pipeline: .tied adds up gradients in the host's memory: give the model the device Cpu");
     const plan::Placement placement = Model::placement();
@@ -236,6 +236,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       Tied tied;
       const std::string_view names[2] = {t.first, t.second};
       Extents extents[2];
+      optim::ParameterGroupRange rules[2]{};
       for (int k = 0; k < 2; ++k) {
         for (const plan::Entry& e : Model::program.parameters()) {
           if (!(Model::program.name(e) == names[k])) continue;
@@ -243,12 +244,14 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
           tied.offset[k] = e.offset - placement.part(tied.stage[k]).begin;
           tied.stored = e.stored;
           extents[k] = e.extents;
+          rules[k] = rule_of(groups, names[k], e);
         }
         if (tied.stage[k] < 0)
           throw ArgumentError("Pipeline: .tied names '" + std::string(names[k]) + "', which is no parameter of the network");
       }
       if (!(extents[0] == extents[1]))
         throw ArgumentError("Pipeline: .tied: '" + t.first + "' and '" + t.second + "' have different shapes");
+      check_rules_of_tied(t, rules[0] == rules[1]);
       if (team->options.schedule == PipelineSchedule::pipedream && !team->options.table)
         throw ArgumentError("Pipeline: .tied wants one update a step, of all stages: PipeDream's stages step one by one");
       tied.other = Arena<Scalar>(static_cast<std::size_t>(tied.stored));

@@ -6,10 +6,12 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "../../core/error.hpp"
 #include "../../device/host_side.hpp"
+#include "../../optim/groups.hpp"
 #include "../../plan/schedule_check.hpp"
 #include "pipeline_link.hpp"
 #include "../policy.hpp"
@@ -20,10 +22,31 @@ namespace skein::inline SKEIN_ABI::parallel {
 enum class PipelineSchedule { unpipelined, gpipe, one_f_one_b, interleaved, zero_bubble, pipedream };
 
 /// Two parameters of the same extents, by their names in the whole network, that are one: they begin as the first, and each step
-/// moves both by the sum of their gradients.
+/// moves both by the sum of their gradients, which counts once in a norm.
 struct TiedParameters {
   std::string first, second;
 };
+
+namespace detail {
+/// Where both sides of a tied pair are: the stage of each, and the offset there.
+template <class Scalar> struct TiedPair {
+  int stage[2] = {-1, -1};
+  long offset[2] = {0, 0}, stored = 0;
+  Arena<Scalar> other;  ///< the values of the side that another process has
+};
+/// What the rules say of one parameter.
+inline optim::ParameterGroupRange rule_of(const optim::Groups& groups, std::string_view name, const plan::Entry& e) {
+  optim::ParameterGroupRange rule = optim::resolve(groups, {{name, e.offset, e.offset + e.stored, e.decay}}).front();
+  rule.begin = rule.end = 0;
+  return rule;
+}
+/// Throws ArgumentError unless the rules treat both alike.
+inline void check_rules_of_tied(const TiedParameters& t, bool alike) {
+  if (!alike)
+    throw ArgumentError("Pipeline: .tied: the rules of .groups give '" + t.first + "' and '" + t.second +
+                        "', which are one parameter, different rates or decays, or freeze one of them: name both in a rule");
+}
+}  // namespace detail
 
 /// A pipeline's schedule, its micro-batches, and how often it is there.
 struct PipelineOptions {
