@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -18,6 +20,7 @@
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/train/averaged_model.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/loss_scale_cases.hpp"
@@ -53,6 +56,11 @@ template <class Net> void as_good_as_float(const sk::data::TrainTest& digits) {
   CHECK(fp16 > wide - 0.01);
 }
 
+/// The numbers of the steps that a callback has heard of.
+struct Updates {
+  std::shared_ptr<std::vector<std::int64_t>> heard = std::make_shared<std::vector<std::int64_t>>();
+  void on_update(std::int64_t step) const { heard->push_back(step); }
+};
 template <class P> using Model = cases::Model<P>;
 template <class P, class Optimizer = sk::optim::Sgd> struct Training {
   Model<P> model{sk::Seed{3}};
@@ -185,6 +193,28 @@ TEST_CASE("a fit that goes on with a scaling of its own has the scale of the fil
   CHECK(rest.train_step().loss_scaler().scale() == 32);
   rest.train_step().set_loss_scaling(sk::optim::LossScaling::fixed(16));
   CHECK(rest.train_step().loss_scaler().scale() == 16);
+}
+
+TEST_CASE("callbacks hear of no update where a step was skipped, and averages have nothing of it", "[train]") {
+  const cases::Samples samples;
+  const auto data = sk::data::from_tensors(samples.x, cases::In::extents, samples.y);
+  Model<sk::precision::fp16> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}};
+  sk::train::AveragedModel average{model, sk::train::ema(0.5)};
+  Updates updates;
+  trainer.fit(data, {.epochs = 3,
+                     .batch = 4,
+                     .callbacks = {average, updates},
+                     .progress = false,
+                     .threads = 1,
+                     .step = {.loss_scaling = sk::optim::LossScaling{.initial = 16777216}}});
+  const std::int64_t steps = trainer.train_step().steps();
+  REQUIRE(trainer.train_step().loss_scaler().skipped() > 0);
+  REQUIRE(steps > 0);
+  CHECK(average.count() == steps);
+  std::vector<std::int64_t> each(static_cast<std::size_t>(steps));
+  std::iota(each.begin(), each.end(), 1);
+  CHECK(*updates.heard == each);
 }
 
 TEST_CASE("what cannot be scaled is refused", "[train]") {

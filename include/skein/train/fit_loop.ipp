@@ -258,7 +258,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     const StepSamples samples = std::exchange(waiting, {});
     if (step.finite && !work.judge.made(batch, epoch_number(), work.factor)) continue;
     place().samples += samples.all;
-    work.callbacks.on_update(steps.steps());
+    if (const std::int64_t made = steps.steps(); made != work.seen) work.callbacks.on_update(made);  // else it was skipped
     if (after_step(work, samples)) break;
   }
   place().sums = steps.totals();
