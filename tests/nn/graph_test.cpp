@@ -46,6 +46,13 @@ using Diamond =
     nn::Graph<nn::Input<x>, Apply<Linear<6>, From<x>, To<a>>, Apply<nn::Sequential<Linear<9>, Tanh, Linear<6>>, From<a>, To<b>>,
               Apply<Tanh, From<a>, To<c>>, Apply<nn::Multiply, From<b, c>, To<d>>, Apply<nn::Add, From<d, a, c>, To<e>>,
               Apply<nn::Add, From<e, e>, To<f>>, Apply<Linear<2>, From<f>, To<y>>, nn::Output<y>>;
+/// A gate within a residual block: a join adds to an edge whose gradient is another edge's so far, and makes a second one.
+using Gated = nn::Graph<nn::Input<x>, Apply<Linear<6>, From<x>, To<a>>, Apply<Linear<6>, From<x>, To<b>>,
+                        Apply<nn::Multiply, From<a, b>, To<c>>, Apply<Linear<6>, From<c>, To<d>>,
+                        Apply<nn::Add, From<a, d>, To<e>>, Apply<Linear<2>, From<e>, To<y>>, nn::Output<y>>;
+/// The same where the join reads that edge twice.
+using Squared = nn::Graph<nn::Input<x>, Apply<Linear<6>, From<x>, To<a>>, Apply<nn::Multiply, From<a, a>, To<b>>,
+                          Apply<nn::Add, From<b, b, a>, To<c>>, Apply<Linear<2>, From<c>, To<y>>, nn::Output<y>>;
 /// Nobody but joins between the input and the output.
 using Bare = nn::Graph<nn::Input<x>, Apply<nn::Concatenate, From<x, x>, To<a>>, Apply<nn::Multiply, From<a, a>, To<b>>,
                        Apply<nn::Add, From<b, a>, To<c>>, Apply<Linear<3>, From<c>, To<y>>, nn::Output<y>>;
@@ -80,6 +87,8 @@ using namespace graph_test;
 TEST_CASE("graphs have the gradient of finite differences", "[nn]") {
   support::check_gradient<Diamond, sk::Shape<4>>();
   support::check_gradient<Bare, sk::Shape<4>>();
+  support::check_gradient<Gated, sk::Shape<4>>();
+  support::check_gradient<Squared, sk::Shape<4>>();
   support::check_gradient<nn::Sequential<Linear<4>, Bare, Tanh>, sk::Shape<3>>();
   support::check_gradient<Parts, Parts::input>();
   support::check_gradient<nn::Sequential<Linear<7>, Parts, Linear<2>>, sk::Shape<4>>();

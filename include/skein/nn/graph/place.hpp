@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The steps of a GraphPlan: what is wrong with the wiring, which edges are kept, and where edges and gradients live.
 #pragma once
+#include <utility>
+
 #include "plan.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -169,8 +171,9 @@ template <int N> constexpr int GraphPlan<N>::take_gradient(int e, Scratch& scrat
   return detail::whole_gradient;
 }
 
-/// Item i gives its part of the gradient of the edge that is its k-th.
-template <int N> constexpr void GraphPlan<N>::give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own) {
+/// Item i gives its part of the gradient of the edge that is its k-th. Returns the array that the sum has been in, and is not any
+/// more: a join writes all its parts before it adds the first one to that.
+template <int N> constexpr int GraphPlan<N>::give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own) {
   const int e = read(i, k);
   int &held = holder[static_cast<std::size_t>(e)], &array = own[static_cast<std::size_t>(e)];
   GraphRead& r = node(i).reads[static_cast<std::size_t>(k)];
@@ -183,11 +186,11 @@ template <int N> constexpr void GraphPlan<N>::give(int i, int k, Scratch& scratc
     scratch.share(held);
   } else if (!r.owned) {
     array = take_gradient(e, scratch);
-    scratch.release(held);
-    held = array;
+    return std::exchange(held, array);
   } else if (!r.hands_on) {
     r.temporary = {scratch.take(edge(e).extents), 1};
   }
+  return detail::no_gradient;
 }
 
 /// As backward runs: the outputs first, then the items from the last to the first.
@@ -207,7 +210,9 @@ template <int N> constexpr long GraphPlan<N>::place_gradients() {
   }
   for (int i = N - 1; i >= 0; --i) {
     if (!item(i).writes()) continue;
-    for (int k = 0; k < item(i).read_count; ++k) give(i, k, scratch, holder, own);
+    std::array<int, JoinInputs::most> left{};
+    for (int k = 0; k < item(i).read_count; ++k) left[static_cast<std::size_t>(k)] = give(i, k, scratch, holder, own);
+    for (int k = 0; k < item(i).read_count; ++k) scratch.release(left[static_cast<std::size_t>(k)]);
     for (const GraphRead& r : node(i).reads)
       if (r.temporary.width > 0) scratch.release(static_cast<int>(r.temporary.offset));
     scratch.release(holder[static_cast<std::size_t>(i)]);

@@ -172,7 +172,7 @@ template <int N> struct GraphPlan {
   constexpr long place_edges();      // returns the scalars of scratch memory that forward takes
   constexpr long place_gradients();  // likewise backward
   constexpr int take_gradient(int e, Scratch& scratch);
-  constexpr void give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own);
+  constexpr int give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own);
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn
