@@ -128,26 +128,44 @@ SKEIN_BINARY(maximum, Maximum)
 SKEIN_BINARY(pow, Power)
 #undef SKEIN_BINARY
 
+namespace detail {
+template <class A> inline constexpr bool is_real = !A::sound || !std::is_integral_v<typename A::Scalar>;
+/// f of real numbers: of whole ones its values would be cut off.
+template <class F, class A> constexpr auto real_map(F f, A a) {
+  if constexpr (is_real<A>) {
+    return checked_map(f, std::move(a));
+  } else {
+    static_assert(is_real<A>, "a function of real numbers is called with integers: convert them with cast<float>() first");
+    return Unsound<A>{std::move(a)};
+  }
+}
+}  // namespace detail
+
 #define SKEIN_UNARY(name, Function) \
   template <TensorExpression A> constexpr auto name(A&& a) { return map(functions::Function{}, std::forward<A>(a)); }
+#define SKEIN_REAL(name, Function)                                                    \
+  template <TensorExpression A> constexpr auto name(A&& a) {                          \
+    return detail::real_map(functions::Function{}, detail::leaf(std::forward<A>(a))); \
+  }
 SKEIN_UNARY(operator-, Negate)
 SKEIN_UNARY(operator!, Not)
 SKEIN_UNARY(abs, Abs)
-SKEIN_UNARY(exp, Exp)
-SKEIN_UNARY(expm1, Expm1)
-SKEIN_UNARY(log, Log)
-SKEIN_UNARY(log1p, Log1p)
-SKEIN_UNARY(sqrt, Sqrt)
+SKEIN_REAL(exp, Exp)
+SKEIN_REAL(expm1, Expm1)
+SKEIN_REAL(log, Log)
+SKEIN_REAL(log1p, Log1p)
+SKEIN_REAL(sqrt, Sqrt)
 SKEIN_UNARY(square, Square)
-SKEIN_UNARY(sin, Sin)
-SKEIN_UNARY(cos, Cos)
-SKEIN_UNARY(tanh, Tanh)
-SKEIN_UNARY(erf, Erf)
+SKEIN_REAL(sin, Sin)
+SKEIN_REAL(cos, Cos)
+SKEIN_REAL(tanh, Tanh)
+SKEIN_REAL(erf, Erf)
 SKEIN_UNARY(floor, Floor)
 SKEIN_UNARY(ceil, Ceil)
-SKEIN_UNARY(sigmoid, Sigmoid)
+SKEIN_REAL(sigmoid, Sigmoid)
 SKEIN_UNARY(relu, Relu)
 SKEIN_UNARY(sign, Sign)
+#undef SKEIN_REAL
 #undef SKEIN_UNARY
 
 /// The values as another scalar type.
