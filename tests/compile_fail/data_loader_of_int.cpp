@@ -1,4 +1,4 @@
-// expect: a Loader stages samples as float or double
+// expect: a Loader stages samples as float or double; tokens come of a Loader<> too, with .tokens = true
 // SPDX-License-Identifier: Apache-2.0
 #include <vector>
 

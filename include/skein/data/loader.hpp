@@ -77,7 +77,8 @@ struct Position {
 /// samples of a batch (the global one: ranks have neighbouring parts of it) in ascending order of their indices, and they are
 /// served so.
 template <class Scalar = float> class Loader {
-  static_assert(std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double>, "a Loader stages samples as float or double");
+  static_assert(std::is_same_v<Scalar, float> || std::is_same_v<Scalar, double>,
+                "a Loader stages samples as float or double; tokens come of a Loader<> too, with .tokens = true");
 
  public:
   /// Makes all staging memory. Throws ArgumentError for options that contradict each other.
