@@ -16,19 +16,22 @@ namespace sk = skein;
 namespace cases = data_parallel_cases;
 using sk::parallel::Staleness;
 
-/// One step by hand: rank r's weights are r, r * r; afterwards the mean over it and its neighbours; at the end that of all.
+/// One step by hand: rank r's weights are r, r * r; afterwards the mean over it and its neighbours; at the end that of all. A
+/// third one is frozen.
 template <class Comm> void averages_with_neighbors(Comm& world) {
   const int n = world.size(), r = world.rank();
-  std::vector<double> weights(2), expected(2);
+  std::vector<double> weights(3), expected(2);
   sk::parallel::Replica<double, sk::Cpu> replica;
-  replica.parameters = {weights.data(), 2};
-  replica.stored = 2;
+  replica.parameters = {weights.data(), 3};
+  replica.stored = 3;
+  replica.trained = {{0, 2}};
   sk::parallel::GossipPolicyState<Comm, double, 0> policy_state(world, replica);
   policy_state.start();
   const auto value = [&](int rank, std::size_t i) {
     return i == 0 ? static_cast<double>(rank) : static_cast<double>(rank * rank);
   };
   for (std::size_t i = 0; i < 2; ++i) weights[i] = value(r, i);
+  weights[2] = r;
   const bool changed = policy_state.after_step({1, 1});
   RANK_CHECK(changed == (n > 1));
   const int left = (r + n - 1) % n, right = (r + 1) % n;
@@ -42,6 +45,7 @@ template <class Comm> void averages_with_neighbors(Comm& world) {
   double mean[2] = {0, 0};
   for (int q = 0; q < n; ++q) mean[0] += value(q, 0) / n, mean[1] += value(q, 1) / n;
   for (std::size_t i = 0; i < 2; ++i) RANK_CHECK(weights[i] == Approx(mean[i]).epsilon(1e-13));
+  RANK_CHECK(weights[2] == r);
 }
 
 template <class Policy> cases::Result train(const Policy& policy, sk::FitOptions options) {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include <skein/optim/adam.hpp>
 #include <skein/parallel/compose.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/average/post_local_sgd.hpp>
@@ -122,6 +123,21 @@ template <class Comm> void is_data_parallel(Comm& world) {
   RANK_CHECK(near(later.last, all.last) == (world.size() == 1));
   RANK_CHECK(near(own.momentum, later.momentum) == (world.size() == 1));
   RANK_CHECK(alike(world, own.last));
+}
+
+/// What is frozen is the same on all ranks, and its mean would be rounded: of it outer optimizers would make steps.
+template <class Comm> void keeps_frozen(Comm& world) {
+  const cases::Model fresh{sk::Seed{3}};
+  constexpr sk::plan::Entry bias = cases::Model::parameter("0.bias"), last = cases::Model::parameter("4.bias");
+  const Values before(fresh.parameters().begin(), fresh.parameters().begin() + bias.offset + bias.stored);
+  const Job<> job{.optimizer = {.lr = 0.1f, .groups = {sk::optim::frozen("*.bias"), sk::optim::frozen("0.weight")}}};
+  for (const Trace& t : {train(DataParallel{world, SyncEvery<3>{}}, job), train(ModelAverage{world, Period<2>{}}, job),
+                         train(ModelAverage{world, {.fragments = 3}, Period<1>{}, DiLoCo{sk::optim::Adam{.lr = 0.01f}}}, job)}) {
+    RANK_CHECK(Values(t.last.begin(), t.last.begin() + bias.offset + bias.stored) == before);
+    RANK_CHECK(t.last[static_cast<std::size_t>(last.offset)] == fresh.parameters()[last.offset]);  // behind a trained one
+    RANK_CHECK(alike(world, t.last));
+    RANK_CHECK(!near(t.last, Values(fresh.parameters().begin(), fresh.parameters().end())));
+  }
 }
 
 /// Gradients every third step: replicas go their own ways in between, each by its own gradients, and are one at the end.

@@ -72,6 +72,12 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
                             std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) +
                             ": make the model with {seed, world.where()}");
   }
+  /// Parameters become the means of all ranks', but for frozen ones.
+  void average_weights() {
+    replica_.each_trained({0, static_cast<long>(replica_.parameters.size)}, [&](const plan::Range& r) {
+      comm_->all_reduce(replica_.parameters.sub(static_cast<std::size_t>(r.begin), static_cast<std::size_t>(r.end)), Mean{});
+    });
+  }
   /// Parameters and buffers become those of rank 0.
   void broadcast_weights() {
     comm_->broadcast(replica_.parameters, 0);

@@ -30,10 +30,20 @@ template <class Scalar_, class Device_> struct Replica {
   std::span<const plan::Entry> entries{};  ///< of the parameters: where the logical values are
   long stored = 0;                         ///< scalars of the parameter arena
   long first_trained = 0;                  ///< parameters before it are frozen: their gradients stay zero
+  std::vector<plan::Range> trained{};      ///< what is not frozen, where something is; empty: all
   plan::Placement placement{};             ///< what of it each rank updates, and has the optimizer's state of
   Device where{};                          ///< which of the devices
   std::uint64_t fingerprint = 0;           ///< of everything that the ranks must have in common
   std::string options{};                   ///< of the policy, that are types, in words: likewise
+
+  /// visit(part) for the parts of `range` that are not frozen: what is frozen is the same on all ranks, and stays as it is.
+  template <class Visit> void each_trained(plan::Range range, const Visit& visit) const {
+    if (trained.empty()) return visit(range);
+    for (const plan::Range& t : trained) {
+      const plan::Range part{t.begin > range.begin ? t.begin : range.begin, t.end < range.end ? t.end : range.end};
+      if (part.begin < part.end) visit(part);
+    }
+  }
 };
 
 /// How gradients of ranks are combined: the mean over all samples, or that times the number of ranks (the sum of the ranks'

@@ -20,6 +20,9 @@ TEST_CASE("an average after every step of plain SGD is DataParallel", "[parallel
 TEST_CASE("between exchanges each rank steps with its own gradients", "[parallel]") {
   at_every_size([](auto& w) { cases::drifts(w); });
 }
+TEST_CASE("averages leave frozen parameters as they are", "[parallel]") {
+  at_every_size([](auto& w) { cases::keeps_frozen(w); });
+}
 TEST_CASE("models are averaged by samples", "[parallel]") {
   at_every_size([](auto& w) { cases::weighs(w); });
 }

@@ -78,7 +78,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       p.fresh = false;
     }
     step_ = 0;
-    this->comm().all_reduce(this->replica().parameters, Mean{});
+    this->average_weights();
     return true;
   }
 
@@ -161,10 +161,12 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     for (Peer& p : peers_)
       if (std::exchange(p.fresh, false)) (a ? b : a) = p.latest.data();
     const Scalar third = Scalar{1} / Scalar{3}, half = Scalar{1} / Scalar{2};
-    if (b)
-      for (std::size_t i = 0; i < count(); ++i) x[i] = (a[i] + x[i] + b[i]) * third;
-    else if (a)
-      for (std::size_t i = 0; i < count(); ++i) x[i] = (a[i] + x[i]) * half;
+    this->replica().each_trained({0, this->replica().stored}, [&](const plan::Range& r) {
+      if (b)
+        for (long i = r.begin; i < r.end; ++i) x[i] = (a[i] + x[i] + b[i]) * third;
+      else if (a)
+        for (long i = r.begin; i < r.end; ++i) x[i] = (a[i] + x[i]) * half;
+    });
   }
 
   std::vector<Peer> peers_;

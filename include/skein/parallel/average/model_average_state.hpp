@@ -273,13 +273,18 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     if (!(weight > 0)) return false;  // nobody has seen a sample
     for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight));
-    if constexpr (has_outer) {
-      outer_.step(f.range, sum, 1 / static_cast<double>(weight),
-                  1 + outer_steps_++ / static_cast<std::int64_t>(fragments_.size()));  // each fragment's own
-      take(values(f, 0), outer_.anchor() + f.range.begin, n, 1);
-    } else {
-      take(values(f, 0), sum, n, 1 / static_cast<double>(weight));
-    }
+    [[maybe_unused]] std::int64_t number = 1;  // of the outer step: each fragment's own
+    if constexpr (has_outer) number += outer_steps_++ / static_cast<std::int64_t>(fragments_.size());
+    replica().each_trained(f.range, [&](const plan::Range& r) {
+      const Scalar* const from = sum + (r.begin - f.range.begin);
+      Scalar* const to = replica().parameters.data + r.begin;
+      if constexpr (has_outer) {
+        outer_.step(r, from, 1 / static_cast<double>(weight), number);
+        take(to, outer_.anchor() + r.begin, r.end - r.begin, 1);
+      } else {
+        take(to, from, r.end - r.begin, 1 / static_cast<double>(weight));
+      }
+    });
     ++averages_;
     return true;
   }

@@ -35,7 +35,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
   bool finish() {
     const bool changed = Inner::finish();
     if (!this->several() || !drifted_) return changed;
-    this->comm().all_reduce(this->replica().parameters, Mean{});
+    this->average_weights();
     drifted_ = false;
     return true;
   }

@@ -131,6 +131,13 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     r.entries = Model::program.parameters();
     r.stored = stored;
     r.first_trained = optimizer.first_trained();
+    bool frozen = false;
+    for (const optim::ParameterGroupRange& g : optimizer.ranges()) {
+      frozen = frozen || g.frozen;
+      if (!g.frozen) r.trained.push_back({g.begin, g.end});
+    }
+    if (!frozen) r.trained.clear();
+    else if (r.trained.empty()) r.trained.push_back({0, 0});
     r.placement = placement;
     r.where = model->where();
     std::string_view compute;
