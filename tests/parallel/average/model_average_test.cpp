@@ -59,6 +59,10 @@ TEST_CASE("options of averaging that make no sense are refused", "[parallel]") {
   CHECK(refused({.delay = 4}).find(".delay must be shorter than the period") != std::string::npos);
   CHECK(refused({.keep = 1}).find(".keep is a share") != std::string::npos);
   CHECK(refused({.delay = 3}).empty());
+  const sk::optim::Sgd grouped{.lr = 0.7f, .groups = sk::optim::frozen("0.*")};
+  CHECK_THROWS_WITH(
+      (void)cases::train(sk::parallel::ModelAverage{self, sk::parallel::Period<4>{}, sk::parallel::DiLoCo{grouped}}),
+      Catch::Contains("the outer optimizer has .groups"));
 }
 
 TEST_CASE("a training with an outer optimizer goes on with the same bits", "[parallel]") {

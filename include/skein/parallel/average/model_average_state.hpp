@@ -218,8 +218,13 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     demand(When::unit == Every::epoch || options_.delay < When::length || options_.delay == 0,
            ".delay must be shorter than the period: a part would not have arrived before it is sent again");
     demand(options_.keep >= 0 && options_.keep < 1, ".keep is a share: at least 0, less than 1");
-    if constexpr (has_outer) optim::check(outer);
-    else static_cast<void>(outer);
+    if constexpr (has_outer) {
+      optim::check(outer);
+      demand(optim::groups_of(outer).empty(),
+             "the outer optimizer has .groups, and makes one step of all parameters: give them to the optimizer of the ranks");
+    } else {
+      static_cast<void>(outer);
+    }
   }
   /// Equal parts at whole lines.
   void cut() {
