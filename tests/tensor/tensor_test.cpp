@@ -121,5 +121,8 @@ TEST_CASE("a tensor of rank 0 is a value") {
   CHECK(t() == 4);
   const float x = t;
   CHECK(x == 4);
+  const sk::Tensor<float, 0> taken = std::move(t);
+  t = 2;  // a value again
+  CHECK((taken() == 4 && t() == 2));
   CHECK(text_of([] { sk::Tensor<float, 1>{1, 2}.item(); }) == "item: the tensor has shape (2), not one value");
 }

@@ -232,8 +232,9 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   }
   template <class E> SKEIN_NOINLINE Tensor& adopt(E&& e) { return *this = Tensor(std::forward<E>(e)); }
   template <class E> SKEIN_ALWAYS_INLINE Tensor& write(E&& e) {
-    if constexpr (!Number<E>)
+    if constexpr (!Number<E>) {
       if (!data()) return adopt(std::forward<E>(e));
+    } else if (Rank == 0 && !data()) *this = Tensor(extents_, device());  // it was moved from
     skein::assign(view(), std::forward<E>(e));
     return *this;
   }
