@@ -153,7 +153,7 @@ template <TensorExpression E> auto mean(E&& e, int axis) {
   return detail::reduce_axis_by<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), axis, true, false, "mean");
 }
 
-/// The largest value; throws ShapeError where there is none. NaNs are passed over.
+/// The largest value; throws ShapeError where there is none. NaNs are passed over; where all are, it is -infinity.
 template <TensorExpression E> auto max(E&& e) {
   using S = detail::ScalarOf<E>;
   return detail::reduce_all<detail::MaxOf<S>, S>(std::forward<E>(e), {}, "max");
@@ -162,7 +162,7 @@ template <TensorExpression E> auto max(E&& e, int axis) {
   using S = detail::ScalarOf<E>;
   return detail::reduce_axis_by<detail::MaxOf<S>, S>(std::forward<E>(e), axis, false, false, "max");
 }
-/// The smallest value; throws ShapeError where there is none. NaNs are passed over.
+/// The smallest value; throws ShapeError where there is none. NaNs are passed over; where all are, it is infinity.
 template <TensorExpression E> auto min(E&& e) {
   using S = detail::ScalarOf<E>;
   return detail::reduce_all<detail::MinOf<S>, S>(std::forward<E>(e), {}, "min");
