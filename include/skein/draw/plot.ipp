@@ -41,10 +41,14 @@ SKEIN_INLINE void Plot::check() const {
   for (const Series& s : series) {
     const std::size_t n = bars() ? categories.size() : s.x.size();
     const auto fits = [&](const std::vector<double>& v) { return v.empty() || v.size() == n; };
-    if (s.y.size() != n || !fits(s.error) || !fits(s.low) || s.low.size() != s.high.size())
-      throw ShapeError("plot \"" + title + "\": series \"" + s.name + "\" has " + std::to_string(s.y.size()) + " values and " +
-                       std::to_string(s.error.size()) + " errors for " + std::to_string(n) +
-                       (bars() ? " categories" : " places on the x axis"));
+    const std::string series_has = "plot \"" + title + "\": series \"" + s.name + "\" has ",
+                      places = " for " + std::to_string(n) + (bars() ? " categories" : " places on the x axis");
+    if (s.y.size() != n || !fits(s.error))
+      throw ShapeError(series_has + std::to_string(s.y.size()) + " values and " + std::to_string(s.error.size()) + " errors" +
+                       places);
+    if (!fits(s.low) || s.low.size() != s.high.size())
+      throw ShapeError(series_has + std::to_string(s.low.size()) + " values of low and " + std::to_string(s.high.size()) +
+                       " of high" + places);
   }
 }
 
