@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <skein/nn/check_gradients.hpp>
+#include <skein/nn/each_position.hpp>
 #include <skein/nn/graph.hpp>
 #include <skein/skein.hpp>
 
@@ -72,13 +73,58 @@ struct Gate {
 };
 // [end]
 
+// [quote shared]
+struct two;
+struct codes;
+struct left;
+struct right;
+struct distance;
+struct same;
+
+/// The square of a - b, value by value.
+struct SquaredDifference {
+  static constexpr sk::JoinSpec describe(sk::Edge a, sk::Edge b) {
+    return {.output = a, .backward_reads_inputs = true, .accepts = a == b};
+  }
+  static void forward(auto& f) { f.y() = square(f.a() - f.b()); }
+  static void backward(auto& f) {
+    const auto d = 2 * f.dy() * (f.a() - f.b());
+    f.da() = d;
+    f.db() = -d;
+  }
+};
+// clang-format off
+struct Shared : nn::Sequential<nn::Reshape<2, 12>, nn::EachPosition<nn::Linear<16>>, nn::Relu, nn::EachPosition<nn::Linear<4>>,
+                               nn::Flatten> {};  // 4 values of the one, 4 of the other
+struct Siamese : nn::Graph<
+    Input<two>,                                  // 24 values: 12 of the one, 12 of the other
+    Apply<Shared, From<two>, To<codes>>,
+    Apply<nn::Slice<0, 4>, From<codes>, To<left>>,
+    Apply<nn::Slice<4, 8>, From<codes>, To<right>>,
+    Apply<SquaredDifference, From<left, right>, To<distance>>,
+    Apply<nn::Linear<1>, From<distance>, To<same>>,
+    Output<same>> {};
+// clang-format on
+// [end]
+
 TEST_CASE("the guide's graphs have the gradients of finite differences", "[guide]") {
   CHECK(sk::check_gradients<WithSkip, sk::Shape<8>>());
   CHECK(sk::check_gradients<TwoInputs, TwoInputs::input>());
+  CHECK(sk::check_gradients<Siamese, sk::Shape<24>>());
   using Gated = nn::Graph<nn::Input<in>, nn::Apply<nn::Linear<5>, nn::From<in>, nn::To<hidden>>,
                           nn::Apply<nn::Linear<5>, nn::From<in>, nn::To<body>>,
                           nn::Apply<Gate, nn::From<hidden, body>, nn::To<out>>, nn::Output<out>>;
   CHECK(sk::check_gradients<Gated, sk::Shape<4>>());
+}
+TEST_CASE("the guide's Siamese network is the same for a pair and for the pair turned round", "[guide]") {
+  sk::Model<Siamese, sk::Shape<24>> model{sk::Seed{1}};
+  CHECK(model.parameter_count == 12 * 16 + 16 + 16 * 4 + 4 + 4 + 1);
+  sk::Predictor predictor{model, {.capacity = 2, .threads = 1}};
+  sk::Tensor<float, 2> pairs = sk::uniform<float>(sk::Seed{2}, sk::dims(2, 24));
+  pairs(1, sk::range(0, 12)) = sk::eval(pairs(0, sk::range(12, 24)));
+  pairs(1, sk::range(12, 24)) = sk::eval(pairs(0, sk::range(0, 12)));
+  const sk::Tensor<float, 2> outputs = predictor.predict(pairs);
+  CHECK(outputs(0, 0) == outputs(1, 0));
 }
 TEST_CASE("the guide's graph has names by number", "[guide]") {
   std::string names;

@@ -13,10 +13,10 @@ namespace skein::inline SKEIN_ABI::nn {
 /// positions do not: where the two differ they are copied, once each way.
 template <class Layer> struct EachPosition {
   static constexpr bool of_flat_samples = HasDescribe<Layer> && HasForward<Layer> && HasBackwardHalves<Layer>;
-  static_assert(
-      of_flat_samples,
-      "EachPosition<L> takes a layer of flat samples whose backward comes in halves, such as Linear<N>; layers of expressions "
-      "take sequences as they are");
+  static_assert(of_flat_samples,
+                "EachPosition<L> takes one layer of flat samples whose backward comes in halves, such as Linear<N>: put it "
+                "around each such layer "
+                "of a Sequential; activations and layers of expressions take sequences as they are");
 
   using L = std::conditional_t<of_flat_samples, Layer, Linear<1>>;  // of another the sentence alone is the error
   using options = typename detail::OptionsOf<L>::type;
