@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <skein/optim/clip.hpp>
@@ -61,4 +62,20 @@ TEST_CASE("The sum of squares keeps its digits over a million elements", "[optim
   call.end = 1 << 20;
   const double each = static_cast<double>(0.1f);
   CHECK(optim::sum_of_squares(call) == Approx(each * each * (1 << 20)).epsilon(2e-6));
+}
+
+TEST_CASE("The sum of squares of finite gradients is finite where float has no such squares", "[optim]") {
+  std::vector<float> g(3000, 0.5f);
+  g[70] = 1e20f, g[2900] = -2e30f;
+  const float* gradients[] = {g.data()};
+  optim::UpdateCall<float, Cpu> call;
+  call.gradients = gradients;
+  call.end = 3000;
+  CHECK(optim::sum_of_squares(call) == Approx(4e60).epsilon(1e-6));
+  call.end = 2000;
+  CHECK(optim::sum_of_squares(call) == Approx(1e40).epsilon(1e-6));
+  g[1000] = std::numeric_limits<float>::infinity();
+  CHECK(std::isinf(optim::sum_of_squares(call)));
+  g[1000] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(optim::sum_of_squares(call)));
 }

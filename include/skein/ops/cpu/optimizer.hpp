@@ -228,7 +228,7 @@ template <class Scalar> void lion(const LionArguments<Scalar>& p) {
 }
 
 /// Whole vectors are squared in the scalar type and added up in double every 64 vectors: the relative error stays below
-/// 64 epsilon whatever the length.
+/// 64 epsilon whatever the length. Where a square is too large for the type, those are taken in double one by one.
 template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
@@ -236,12 +236,20 @@ template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) 
   double sum = 0;
   long i = p.begin;
   while (i + lanes <= p.end) {
+    const long first = i;
     V squares(Scalar(0));
     for (int k = 0; k < 64 && i + lanes <= p.end; ++k, i += lanes) {
       const V g = detail::gradient_sum<0, Scalar>(p.gradients[0], nullptr, p, i) * scale;
       squares = detail::fma(g, g, squares);
     }
-    sum += static_cast<double>(xsimd::hadd(squares));
+    const Scalar part = xsimd::hadd(squares);
+    if (part <= std::numeric_limits<Scalar>::max()) [[likely]] {
+      sum += static_cast<double>(part);
+    } else {
+      UpdateArguments<Scalar> again = p;
+      again.begin = first, again.end = i;
+      sum += reference::sum_of_squares(again);
+    }
   }
   UpdateArguments<Scalar> rest = p;
   rest.begin = i;
