@@ -81,6 +81,8 @@ TEST_CASE("Schedules refuse periods that are not positive", "[optim]") {
   CHECK_THROWS_WITH(warmup(0), Catch::Contains("warmup: 0 steps"));
   CHECK_THROWS_WITH(then(constant(1), 0, constant(1)), Catch::Contains("then: 0 steps"));
   CHECK_THROWS_WITH(linear_scaling(0), "linear_scaling(0): there is at least one rank");
+  CHECK_THROWS_WITH(multi_step({5, -10}), Catch::Contains("multi_step: -10 steps; it takes a positive number"));
+  CHECK_THROWS_WITH(multi_step({epochs(0)}), Catch::Contains("multi_step: 0.000000 epochs, or of the fit"));
   CHECK_THROWS_WITH(multi_step({1, 2, 3, 4, 5, 6, 7, 8, 9}), Catch::Contains("multi_step has 9 milestones; it takes at most 8"));
 }
 

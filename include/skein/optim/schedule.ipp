@@ -103,6 +103,7 @@ SKEIN_INLINE schedules::MultiStep multi_step(std::initializer_list<Length> miles
   if (milestones.size() > s.milestones.size())
     throw ArgumentError("multi_step has " + std::to_string(milestones.size()) + " milestones; it takes at most " +
                         std::to_string(s.milestones.size()) + ": multiply two of them");
+  for (const Length& milestone : milestones) schedules::demand_steps("multi_step", milestone);
   std::copy(milestones.begin(), milestones.end(), s.milestones.begin());
   s.count = static_cast<int>(milestones.size());
   s.gamma = gamma;
