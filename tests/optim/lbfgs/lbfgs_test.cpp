@@ -162,6 +162,8 @@ TEST_CASE("L-BFGS refuses what makes no sense, and leaves the weights where the 
                     Catch::Contains("Lbfgs{.lr = 0.000000}: the length of a step is above 0"));
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.max_iterations = 0}, model}), Catch::Contains("at least one iteration"));
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.history = 0}, model}), Catch::Contains("at least one pair"));
+  CHECK(BoundLbfgs{Lbfgs{.max_iterations = 500000000}, model}.options().max_evaluations == 625000000);
+  CHECK(BoundLbfgs{Lbfgs{.max_iterations = 2000000000}, model}.options().max_evaluations == std::numeric_limits<int>::max());
   BoundLbfgs lbfgs{Lbfgs{.lr = 1e200}, model};
   CHECK_THROWS_WITH(lbfgs.step(other, closure), Catch::Contains("another model than the one that it was made with"));
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{}, other}.step(other, [] { return 1.0; })), Catch::Contains("no gradients in the model"));

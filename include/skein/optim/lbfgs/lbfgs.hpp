@@ -4,6 +4,7 @@
 // torch.optim.LBFGS. It is no optim::Optimizer, whose update is one pass over a gradient: a loop by hand calls it with a closure.
 #pragma once
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -49,7 +50,8 @@ template <class Scalar> class BoundLbfgs {
   template <class Model> BoundLbfgs(const Lbfgs& options, const Model& model) : options_(options), weights_(&model.weights()) {
     static_assert(std::same_as<typename Model::device, Cpu>, "L-BFGS is for models of the host: Model<Network, Input>");
     options_.check();
-    if (options_.max_evaluations == 0) options_.max_evaluations = options_.max_iterations * 5 / 4;
+    if (options_.max_evaluations == 0)
+      options_.max_evaluations = static_cast<int>(std::min(std::int64_t{options_.max_iterations} * 5 / 4, std::int64_t{INT_MAX}));
   }
 
   /// One step: iterations until one of the limits is reached. `double closure()` writes model.gradients() for the weights as they
