@@ -4,6 +4,7 @@
 #include <skein/core/shape.hpp>
 #include <skein/ops/cuda/row_normalize.hpp>
 
+#include <algorithm>
 #include <cmath>
 
 #include <catch2/catch.hpp>
@@ -98,6 +99,17 @@ TEST_CASE("Layer normalisation's lanes share a row", "[ops][cuda]") {
     for (std::size_t i = 0; i < start.dbias.size(); ++i) CHECK(packs.dbias[i] == Approx(start.dbias[i] + 2));
     CHECK(apart(lanes.saved_for_backward, here.saved_for_backward, 10) == 0);
     CHECK(apart(lanes.dx, here.dx, 100) == 0);
+  }
+}
+
+TEST_CASE("Layer normalisation's lanes make the bias of a row of large equal values", "[ops][cuda]") {
+  for (const float level : {12345.678f, 54321.98f}) {
+    Data row({1, 100, 112});
+    std::fill_n(row.x.begin(), 100, level);
+    support::by_lanes<8>(1, ops::cuda::RowNormalize<float, float, 4>{row.s, row.x.data(), row.weight.data(), row.bias.data(),
+                                                                     1e-5, row.y.data(), row.saved_for_backward.data()});
+    row.y.resize(100);
+    CHECK(row.y == row.bias);
   }
 }
 

@@ -41,7 +41,7 @@ template <class Scalar, class Value, int W = 1, class Shape = RowShape, Center C
     constexpr long kept = row_statistics<C>;
     const long first = 1L * lanes.index * W, step = 1L * lanes.count * W;
     const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
-    Scalar mean = 0, squares = 0;
+    Scalar mean = 0, squares = 0, rests = 0;
     if constexpr (C == Center::mean) {
       Scalar total = 0;
       for (long c = first; c < s.n; c += step) {
@@ -55,10 +55,17 @@ template <class Scalar, class Value, int W = 1, class Shape = RowShape, Center C
       for (int k = 0; k < W && c + k < s.n; ++k) {
         const Scalar d = static_cast<Scalar>(v.value[k]) - mean;
         squares += d * d;
+        rests += d;
       }
     }
-    const Scalar inverse =
-        static_cast<Scalar>(1 / std::sqrt(static_cast<double>(lanes.reduce(squares, Plus{}) * one_of_n) + epsilon));
+    Scalar variance = lanes.reduce(squares, Plus{}) * one_of_n;
+    if constexpr (C == Center::mean) {  // what the sum's rounding took from the mean: of large values more than epsilon's root
+      const Scalar rest = lanes.reduce(rests, Plus{}) * one_of_n;
+      mean += rest;
+      variance -= rest * rest;
+      if (variance < 0) variance = 0;
+    }
+    const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(variance) + epsilon));
     for (long c = first; c < s.stored(); c += step) {
       auto v = load<W>(x + s.at(row, c));
       const auto w = load_some<W>(weight + s.column(row, c), s.n - c);
