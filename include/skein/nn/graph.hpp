@@ -218,7 +218,8 @@ template <class... Items> struct Graph {
 /// Where the values of an output are in a row of a graph's outputs.
 struct OutputColumns {
   long begin = 0, count = 0;
-  int number = -1;  ///< which of the Outputs; -1: none has the name
+  int number = -1;     ///< which of the Outputs; -1: none has the name
+  long positions = 1;  ///< that take a label each, elsewhere: T of (T, N)
 };
 /// How many outputs network L has.
 template <GraphLike L, class In> constexpr int output_count() { return L::plan(In::extents).outputs; }
@@ -231,7 +232,8 @@ template <class Name, GraphLike L, class In> constexpr OutputColumns output_colu
                          std::conditional_t<std::is_void_v<typename Items::writes>, typename Items::reads, void>...>();
     OutputColumns c;
     if constexpr (at >= 0) {
-      c = {q.nodes[at].offset, q.edges[static_cast<std::size_t>(q.items[at].reads[0])].extents.count(), 0};
+      const Extents& e = q.edges[static_cast<std::size_t>(q.items[at].reads[0])].extents;
+      c = {q.nodes[at].offset, e.count(), 0, e.count() / e.last()};
       for (int i = 0; i < at; ++i) c.number += !q.items[static_cast<std::size_t>(i)].writes();
     }
     return c;

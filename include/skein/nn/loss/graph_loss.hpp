@@ -80,6 +80,13 @@ template <std::size_t N> constexpr bool each_once(const std::array<OutputColumns
       if (outputs[i].number == outputs[j].number) return false;
   return static_cast<int>(N) == count;
 }
+/// A class number is of a whole output: whoever has a loss of labels has one position.
+template <std::size_t N>
+constexpr bool one_position_a_label(const std::array<OutputColumns, N>& outputs, const std::array<bool, N>& labels) {
+  for (std::size_t i = 0; i < N; ++i)
+    if (labels[i] && outputs[i].positions > 1) return false;
+  return true;
+}
 template <class Network, class In, class... On> consteval bool assert_graph_loss() {
   constexpr std::array<OutputColumns, sizeof...(On)> outputs{columns_in<typename On::name, Network, In>()...};
   if constexpr (!GraphLike<Network>)
@@ -89,6 +96,11 @@ template <class Network, class In, class... On> consteval bool assert_graph_loss
   else if constexpr (!each_once(outputs, output_count<Network, In>()))
     static_assert(each_once(outputs, output_count<Network, In>()),
                   "graph_loss: each Output of the network has one loss; with the factor 0 it does not count");
+  else if constexpr (constexpr std::array<bool, sizeof...(On)> labels{On::loss_type::target == TargetKind::label...};
+                     !one_position_a_label(outputs, labels))
+    static_assert(one_position_a_label(outputs, labels),
+                  "graph_loss: a loss of labels takes one class number a sample here, and this output has several positions, as "
+                  "(T, N) has: let it end flat, or give the network this one Output, and the trainer the loss itself");
   else (assert_outputs<typename WriterOf<typename On::name, typename Network::graph_items>::type, typename On::loss_type>(), ...);
   return true;
 }
