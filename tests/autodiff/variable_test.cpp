@@ -123,6 +123,21 @@ TEST_CASE("gradients at the ends: where an exponential or a square overflows, an
   CHECK(small.gradient()(0) == Approx(-2e25).epsilon(1e-6));
 }
 
+TEST_CASE("what was computed before a leaf was changed is not differentiated at the new value") {
+  Variable x(Tensor<double, 1>{1, 2});
+  const auto before = sum(exp(x) * x);
+  before.backward();
+  const double first = x.gradient()(0);
+  x.leaf() -= 0.5;
+  CHECK_THROWS_WITH(before.backward(),
+                    "Variable::backward: leaf() has changed a variable after this was computed from it: compute "
+                    "it again");
+  CHECK(x.gradient()(0) == first);
+  x.zero_gradient();
+  sum(exp(x) * x).backward();
+  CHECK(x.gradient()(0) == Approx(1.5 * std::exp(0.5)));
+}
+
 TEST_CASE("what has no gradient says why") {
   Variable x(values(dims(3), 1));
   CHECK_THROWS_WITH(x.gradient(), Catch::Contains("no backward() has reached"));

@@ -22,6 +22,7 @@ struct TapeNode {
   std::uint64_t number = next_number();
   std::vector<std::shared_ptr<TapeNode>> inputs;  ///< those that want a gradient
   bool wants_gradient = false;
+  std::uint64_t changed = 0;  ///< what the last change of a leaf's value is numbered, among the nodes
 
   TapeNode() = default;
   TapeNode(const TapeNode&) = delete;
@@ -44,6 +45,7 @@ struct TapeNode {
   /// Lets go of what the function keeps alive.
   virtual void forget() = 0;
   bool leaf() const { return inputs.empty(); }
+  void change() { changed = next_number(); }
 
  private:
   static std::uint64_t next_number() {
@@ -92,8 +94,12 @@ inline void run_backward(const std::shared_ptr<TapeNode>& root) {
   std::vector<TapeNode*> all{root.get()};
   std::unordered_set<TapeNode*> seen{root.get()};
   for (std::size_t i = 0; i < all.size(); ++i)
-    for (const std::shared_ptr<TapeNode>& input : all[i]->inputs)
+    for (const std::shared_ptr<TapeNode>& input : all[i]->inputs) {
+      if (input->changed > all[i]->number)
+        throw ArgumentError(
+            "Variable::backward: leaf() has changed a variable after this was computed from it: compute it again");
       if (seen.insert(input.get()).second) all.push_back(input.get());
+    }
   std::sort(all.begin(), all.end(), [](const TapeNode* a, const TapeNode* b) { return a->number > b->number; });
   for (TapeNode* node : all)
     if (node != root.get() && !node->leaf()) node->clear_gradient();  // left from an earlier call

@@ -26,11 +26,12 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
   }
 
   const Values& value() const { return node_->value; }
-  /// The value of a leaf, to be changed in place (a step of descent). Throws ArgumentError for a result: what was computed from
-  /// it would not follow.
+  /// The value of a leaf, to be changed in place (a step of descent): what was computed from it does not follow, and its
+  /// backward() throws from now on. Throws ArgumentError for a result.
   Values& leaf() {
     if (!node_->leaf())
       throw ArgumentError("Variable::leaf: this is the result of an operation: only leaves can be changed; take detach()");
+    node_->change();
     return node_->value;
   }
   const Dims<Rank>& shape() const { return node_->value.shape(); }
