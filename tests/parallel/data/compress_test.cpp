@@ -82,6 +82,40 @@ TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == Approx(after[i]).margin(1e-5));
 }
 
+TEST_CASE("a training goes on with buckets of another size", "[parallel]") {
+  using PolicyState =
+      cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>;
+  // Each matrix has a compressor of its own, so that buckets change nothing: the gradients of the second step, in the order of
+  // the parameters.
+  const auto second_step = [](long saved_with, long goes_on_with) {
+    std::vector<std::byte> saved;
+    std::vector<float> gradients;
+    const auto steps = [&](long bucket_bytes, int number) {
+      CHECK_NOTHROW(sk::spawn(2,
+                              [&](sk::ThreadComm& world) {
+                                cases::Arena arena;
+                                PolicyState policy_state(world, {.bucket_bytes = bucket_bytes}, arena.replica());
+                                policy_state.start();
+                                if (number > 0) sk::train::from_bytes(std::span<const std::byte>(saved), policy_state);
+                                arena.fill(world.rank(), number, 0);
+                                cases::step(policy_state, arena);
+                                policy_state.before_save();
+                                world.barrier();
+                                if (world.rank() == 0) saved = sk::train::to_bytes(policy_state), gradients = arena.gradients;
+                              },
+                              {.deadline = 60}));
+    };
+    steps(saved_with, 0);
+    steps(goes_on_with, 1);
+    return gradients;
+  };
+  const long one = 1 << 20, many = 1;
+  const std::vector<float> expected = second_step(one, one);
+  CHECK(second_step(many, many) == expected);
+  CHECK(second_step(one, many) == expected);
+  CHECK(second_step(many, one) == expected);
+}
+
 TEST_CASE("what all ranks' residuals take is memory of the rank that writes them alone", "[parallel]") {
   using PolicyState = cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<4>>>>;
   std::vector<std::size_t> kept(3), own(3);

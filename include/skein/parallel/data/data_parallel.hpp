@@ -111,6 +111,7 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   void before_save() {
     if (several()) exchange().before_save();
   }
+  static constexpr unsigned archive_version = Bound::archive_version;
   std::string saved_as() const requires(Bound::keeps_state) { return exchange().saved_as(); }
   template <class Archive>
   requires(Bound::keeps_state) void serialize(Archive& archive, unsigned version) { exchange().serialize(archive, version); }

@@ -23,7 +23,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
   static constexpr bool local_sums = true;
   static constexpr Capabilities capabilities =
       Inner::capabilities | Capabilities{Capability::lets_weights_drift, Capability::keeps_state};
-  static constexpr unsigned archive_version = 1;
+  static constexpr unsigned archive_version = 1 + Inner::archive_version;  // 0: files without drifted_
   using Inner::Inner;
   bool synchronizes_gradients() const { return now_ && Inner::synchronizes_gradients(); }
   /// Reduce::Sum makes steps of all ranks' gradients that many times as large; those of its own are what they are.
@@ -49,7 +49,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
     else return "drift";
   }
   template <class Archive> void serialize(Archive& archive, unsigned version) {
-    if constexpr (inner_keeps) Inner::serialize(archive, 0);
+    if constexpr (inner_keeps) Inner::serialize(archive, version > 0 ? version - 1 : 0);
     if (version >= 1) (archive & drifted_);
   }
 

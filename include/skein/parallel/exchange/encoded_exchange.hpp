@@ -93,10 +93,11 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     }
     const Chosen& chosen() const { return algorithm_; }
 
-    /// What error feedback has kept on this rank, of all values in the order of the buckets.
+    /// What error feedback has kept on this rank, of all values in the order of the parameters.
     std::vector<float> residual() const requires Job::keeps_residual {
       std::vector<float> all;
-      for (const Job& job : jobs_) job.bucket().append_residual(all);
+      for (std::size_t i = jobs_.size(); i-- > 0;)
+        jobs_[i].bucket().append_residual(all);  // the first bucket is the last layers'
       return all;
     }
     /// Before a training is saved, on all ranks: rank 0 gets what the others keep, a piece after the other, since each piece goes
@@ -120,17 +121,19 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     }
     /// What serialize() saves is of this compressor alone. The word in files is the one that it has always been.
     static std::string saved_as() { return "Wire<" + std::string(Compressor::name) + ">"; }
-    /// Residuals of all ranks and what compressors have learnt. A training that goes on with another number of ranks gives each
-    /// its part of the residuals' sum.
-    template <class Archive> void serialize(Archive& archive, unsigned) {
+    /// Residuals of all ranks and what compressors have learnt, in the order of the parameters, whatever the buckets; in files of
+    /// version 0 in that of their buckets. A training that goes on with another number of ranks gives each its part of the
+    /// residuals' sum.
+    static constexpr unsigned archive_version = 1;
+    template <class Archive> void serialize(Archive& archive, unsigned version) {
       if constexpr (Archive::is_saving::value) {
         kept_.ranks = this->comm().size();
         kept_.memory.clear();
         if constexpr (Job::remembers)
-          for (const Job& job : jobs_) job.bucket().append_memory(kept_.memory);
+          for (std::size_t i = jobs_.size(); i-- > 0;) jobs_[i].bucket().append_memory(kept_.memory);
       }
       (archive & kept_.ranks & kept_.residuals & kept_.memory);
-      if constexpr (Archive::is_loading::value) restore();
+      if constexpr (Archive::is_loading::value) restore(version == 0);
       kept_ = {};
     }
 
@@ -148,7 +151,8 @@ template <class Compressor, class Chosen> struct EncodedExchange {
       return {.collectives = 1, .payload = static_cast<long>(n * sizeof(Scalar))};
     }
 
-    void restore() {
+    void restore(bool by_buckets) {
+      const auto job = [&](std::size_t i) -> Job& { return jobs_[by_buckets ? i : jobs_.size() - 1 - i]; };
       if constexpr (Job::keeps_residual) {
         const std::size_t n = residual().size(), ranks = static_cast<std::size_t>(std::max(1, kept_.ranks));
         if (jobs_.empty() || kept_.residuals.size() != n * ranks) return;  // of a training without ranks, or by another wire
@@ -159,17 +163,18 @@ template <class Compressor, class Chosen> struct EncodedExchange {
             if (!same || static_cast<int>(r) == this->comm().rank())
               own[i] += kept_.residuals[r * n + i] / (same ? 1.0f : static_cast<float>(this->comm().size()));
         std::size_t at = 0;
-        for (Job& job : jobs_) {
-          const std::size_t count = job.bucket().values();
-          job.bucket().set_residual(std::span<const float>(own).subspan(at, count));
+        for (std::size_t i = 0; i < jobs_.size(); ++i) {
+          const std::size_t count = job(i).bucket().values();
+          job(i).bucket().set_residual(std::span<const float>(own).subspan(at, count));
           at += count;
         }
       }
       if constexpr (Job::remembers) {
         std::size_t n = 0, at = 0;
-        for (const Job& job : jobs_) n += job.bucket().memory_size();
+        for (const Job& j : jobs_) n += j.bucket().memory_size();
         if (kept_.memory.size() != n) return;
-        for (Job& job : jobs_) at += job.bucket().set_memory(std::span<const float>(kept_.memory).subspan(at));
+        for (std::size_t i = 0; i < jobs_.size(); ++i)
+          at += job(i).bucket().set_memory(std::span<const float>(kept_.memory).subspan(at));
       }
     }
 

@@ -34,6 +34,8 @@ template <class Comm_, class Scalar_, class Device_> class ExchangeOn {
   static constexpr bool capturable = false;
   /// True: it has saved_as() and serialize(archive, version), which are saved with the training.
   static constexpr bool keeps_state = false;
+  /// The version that serialize() writes, and the latest that it reads.
+  static constexpr unsigned archive_version = 0;
 
   ExchangeOn(Comm& comm, const Replica<Scalar, Device>& replica, const std::vector<plan::Range>& buckets)
       : comm_(&comm), replica_(replica), buckets_(buckets.begin(), buckets.end()) {}
