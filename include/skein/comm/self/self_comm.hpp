@@ -10,35 +10,18 @@
 namespace skein::inline SKEIN_ABI {
 
 namespace comm {
-/// Carries out every call at once; messages of the rank to itself are kept until they are received.
+/// Carries out every call at once. Messages of the rank to itself are kept until they are received; those of a tag go to its
+/// receives in the order in which both were started.
 class SelfEngine {
  public:
   void run(const CollectiveCall& o);
   Ticket start(const CollectiveCall& o);
   Ticket start_send(const void* data, std::size_t bytes, int, int tag);
   Ticket start_recv(void* data, std::size_t bytes, int, int tag);
-  bool test(Ticket& t) {
-    if (t.message < 0) return true;
-    for (auto w = wanted_.begin(); w != wanted_.end(); ++w) {
-      if (w->number != t.number) continue;
-      for (auto s = sent_.begin(); s != sent_.end(); ++s) {
-        if (s->first != w->tag) continue;
-        const bool fits = s->second.size() == w->bytes;
-        if (fits && w->bytes) std::memcpy(w->data, s->second.data(), w->bytes);
-        const std::size_t bytes = s->second.size(), wanted = w->bytes;
-        sent_.erase(s);
-        wanted_.erase(w);
-        if (!fits)
-          throw CommError("recv: the message has " + std::to_string(bytes) + " bytes, the span " + std::to_string(wanted));
-        return true;
-      }
-      return false;
-    }
-    return true;
-  }
+  bool test(Ticket& t);
   void wait(Ticket& t);
   void progress() {}
-  void abandon() {}
+  void abandon() { wanted_.clear(); }
 
  private:
   struct Wanted {
@@ -46,7 +29,12 @@ class SelfEngine {
     int tag;
     std::size_t bytes;
     void* data;
+    bool complete = false;
+    std::size_t came = 0;  // bytes
   };
+  static void complete(Wanted& w, const void* data, std::size_t bytes);
+  std::vector<Wanted>::iterator find(const Ticket& t);
+
   std::vector<std::pair<int, std::string>> sent_;  // a few at most
   std::vector<Wanted> wanted_;
   std::uint64_t received_ = 0;
