@@ -59,6 +59,9 @@ TEST_CASE("tables that cannot be run are refused with a sentence", "[plan]") {
   std::swap(s.order[1][0], s.order[1][1]);
   CHECK(refused(s).find("deadlock") != std::string::npos);
   s = one_f_one_b(2, 3);
+  s.order.pop_back();
+  CHECK(refused(s).find("one order a rank") != std::string::npos);
+  s = one_f_one_b(2, 3);
   s.stages = 4;
   s.order[1].clear();
   CHECK(refused(s).find("missing") != std::string::npos);

@@ -107,6 +107,17 @@ TEST_CASE("what is wrong with a table is named, with rank and step") {
     std::swap(s.order[0].front(), s.order[0].back());
     CHECK(check(s).fault == ScheduleFault::deadlock);
   }
+  SECTION("an order is missing, or a number is none") {
+    s.order.pop_back();
+    CHECK(check(s).fault == ScheduleFault::wrong_shape);
+    s = gpipe(2, 2);
+    s.order.push_back({});
+    CHECK(check(s).fault == ScheduleFault::wrong_shape);
+    s = gpipe(2, 2);
+    s.ranks = 0;
+    CHECK(check(s).fault == ScheduleFault::wrong_shape);
+    CHECK(check(gpipe(2, 0)).fault == ScheduleFault::wrong_shape);
+  }
   CHECK_FALSE(sentence_of(check(s).fault).empty());
 }
 

@@ -136,7 +136,11 @@ SKEIN_INLINE void PipelineProgramBuilder::use(PipelineLine& line, std::size_t i)
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE PipelineProgram pipeline_program(const Schedule& s, const PipelineProgramOptions& o) {
-  if (const ScheduleReport r = play(s, TaskLengths{}, [](const TimedStep&) {}); !r.sound())
+  const ScheduleReport r = play(s, TaskLengths{}, [](const TimedStep&) {});
+  if (r.fault == ScheduleFault::wrong_shape)
+    throw ArgumentError(text("pipeline: {}; this one has {} orders for {} ranks, {} stages and {} micro-batches",
+                             sentence_of(r.fault), s.order.size(), s.ranks, s.stages, s.micros));
+  if (!r.sound())
     throw ArgumentError(text("pipeline: rank {}, {} of stage {}, micro-batch {}: {}", r.rank, name_of(r.at.task), r.at.stage,
                              r.at.micro, sentence_of(r.fault)));
   return detail::PipelineProgramBuilder(s, o).build();

@@ -40,13 +40,15 @@ constexpr double length_of(const StageLengths& lengths, const Step& s) {
 }
 }  // namespace detail
 
-enum class ScheduleFault { none, wrong_rank, no_such_task, twice, missing, deadlock };
+enum class ScheduleFault { none, wrong_shape, wrong_rank, no_such_task, twice, missing, deadlock };
 
 /// The fault in a sentence.
 constexpr std::string_view sentence_of(ScheduleFault f) {
   switch (f) {
     case ScheduleFault::none:
       return "the schedule is complete and free of deadlock";
+    case ScheduleFault::wrong_shape:
+      return "a table has one order a rank, and at least one rank, stage and micro-batch";
     case ScheduleFault::wrong_rank:
       return "a rank has a task of a stage that it does not hold";
     case ScheduleFault::no_such_task:
@@ -113,6 +115,8 @@ constexpr ScheduleReport fault(ScheduleFault f, int rank, Step at) {
 
 /// Every task once and on its rank.
 constexpr ScheduleReport check_complete(const Schedule& s) {
+  if (s.ranks < 1 || s.stages < 1 || s.micros < 1 || s.order.size() != static_cast<std::size_t>(s.ranks))
+    return fault(ScheduleFault::wrong_shape, -1, {});
   std::vector<int> seen(static_cast<std::size_t>(5 * s.stages * s.micros), 0);
   const auto count = [&](Task t, int stage, int micro) -> int& {
     return seen[static_cast<std::size_t>((static_cast<int>(t) * s.stages + stage) * s.micros + micro)];
