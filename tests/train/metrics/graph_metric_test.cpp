@@ -38,6 +38,8 @@ using Net = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>, nn::Input<number, 
 using Model = sk::Model<Net, Net::input>;
 using OneOutput = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>,
                             Apply<nn::Sequential<nn::Flatten, nn::Linear<4>>, From<picture>, To<row>>, nn::Output<row>>;
+using Yes = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>,
+                      Apply<nn::Sequential<nn::Flatten, nn::Linear<2>, nn::Sigmoid>, From<picture>, To<row>>, nn::Output<row>>;
 using OneModel = sk::Model<OneOutput, OneOutput::input>;
 }  // namespace graph_metric_test
 using namespace graph_metric_test;
@@ -221,6 +223,17 @@ TEST_CASE("The accuracy of a graph_loss of one output is that of its labels", "[
     CHECK(found.epochs()[e].training.accuracy == wanted.epochs()[e].training.accuracy);
   }
   CHECK(of_graph.evaluate(one).accuracy == plain.evaluate(labelled).accuracy);
+}
+
+TEST_CASE("a metric of an output of probabilities is refused with the threshold of logits", "[train]") {
+  using YesModel = sk::Model<Yes, Yes::input>;
+  YesModel model{sk::Seed{1}};
+  const auto loss = nn::graph_loss<YesModel>(nn::on<row>(nn::Mse{}));
+  sk::Trainer trainer{model, loss, sk::optim::Sgd{}};
+  const auto set = data::from_tensors(std::vector<float>(16 * 6), sk::Extents{1, {16}}, std::vector<float>(2 * 6));
+  CHECK_THROWS_WITH(trainer.evaluate(set, {.metrics = {train::metric_on<row>(loss, train::BinaryAccuracy{}, "yes")}}),
+                    Catch::Contains("the metric 'yes binary accuracy' takes outputs above 0 for a yes"));
+  CHECK_NOTHROW(trainer.evaluate(set, {.metrics = {train::metric_on<row>(loss, train::BinaryAccuracy{0.5}, "yes")}}));
 }
 
 TEST_CASE("a fit with several losses names a wrong class number by its sample and its set", "[train]") {

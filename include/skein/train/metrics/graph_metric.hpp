@@ -2,9 +2,10 @@
 // A metric of one output of a Graph: it sees the columns of that output, and of the targets those that the output's loss
 // compares with.
 //
-//     trainer.fit(training, {.validation = &validation, .metrics = {train::metric_on<digit>(loss, train::Accuracy{}, "digit")}});
+//     trainer.fit(training, {.validate = validation, .metrics = {train::metric_on<digit>(loss, train::Accuracy{}, "digit")}});
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "../../nn/loss/graph_loss.hpp"
 #include "../metric.hpp"
+#include "any_metric.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -46,6 +48,10 @@ template <class Inner> class GraphMetric {
   std::span<double> sums() requires HasSums<Inner> { return inner_.sums(); }
   std::vector<double>& samples() requires KeepsSamples<Inner> { return inner_.samples(); }
   double value() const { return inner_.value(); }
+  /// Of target rows; NaN where it is fed with labels.
+  double threshold() const requires HasThreshold<Inner> {
+    return columns_.labels ? std::numeric_limits<double>::quiet_NaN() : inner_.threshold();
+  }
   /// The metric that it feeds: of a confusion matrix the counts.
   const Inner& metric() const { return inner_; }
 
