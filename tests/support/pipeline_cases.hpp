@@ -355,6 +355,24 @@ template <class Comm> void ties(Comm& world) {
     pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});
     RANK_CHECK(!"different shapes are refused");
   } catch (const sk::ArgumentError& e) { RANK_CHECK(std::string(e.what()).find("different shapes") != std::string::npos); }
+  options.tied = {{first, second}};
+  options.table = [](int ranks, int, int micros) { return plan::pipedream(ranks, micros); };
+  try {
+    pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});
+    RANK_CHECK(!"stages that step one by one are refused");
+  } catch (const sk::ArgumentError& e) { RANK_CHECK(std::string(e.what()).find("step one by one") != std::string::npos); }
+}
+
+/// A table of one's own whose stages step one by one makes as many steps of a batch as PipeDream's.
+template <class Comm> void counts_the_updates_of_a_table(Comm& world) {
+  const auto table = [](int ranks, int, int micros) { return plan::pipedream(ranks, micros); };
+  for (const PipelineOptions& options :
+       {PipelineOptions{.schedule = PipelineSchedule::pipedream}, PipelineOptions{.table = table}})
+    pipelined(Pipeline{world, options}, 36, 1, [&](Staged&, TrainStep& train_step, const std::vector<double>&) {
+      RANK_CHECK(train_step.updates_of(36) == 4);
+      RANK_CHECK(train_step.updates_of(18) == 4);
+      RANK_CHECK(train_step.updates_of(3) == 3);
+    });
 }
 
 /// The Trainer over a pipeline: fit, validation, evaluate, predict, clipping; as the serial Trainer that accumulates.

@@ -39,6 +39,9 @@ TEST_CASE("a pipeline follows its table and nothing else", "[parallel]") {
 TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") {
   on_threads(4, [](auto& w) { cases::pipedream_is_delayed(w); });
 }
+TEST_CASE("the steps of a table that is not synchronous are counted", "[parallel]") {
+  on_threads(4, [](auto& w) { cases::counts_the_updates_of_a_table(w); });
+}
 TEST_CASE("pipelines beside each other", "[parallel]") {
   on_threads(8, [](auto& w) { cases::replicates(w); });
   on_threads(8, [](auto& w) { cases::replicates_pipedream(w); });

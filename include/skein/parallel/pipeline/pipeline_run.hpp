@@ -77,6 +77,10 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
                           std::to_string(schedule.ranks) + " ranks and " + std::to_string(schedule.micros) +
                           " micro-batches; it was asked for " + std::to_string(Model::stages) + ", " +
                           std::to_string(team.ranks) + " and " + std::to_string(n));
+    if (!schedule.synchronous && !team.options.tied.empty())
+      throw ArgumentError(
+          "Pipeline: .tied wants one update a step, of all stages: the stages of .table's schedule, which is not .synchronous, "
+          "step one by one");
     if (2L * Model::stages * n > LocalStages::first_tied_tag)
       throw ArgumentError("Pipeline: " + std::to_string(n) + " micro-batches are too many for " + std::to_string(Model::stages) +
                           " stages");

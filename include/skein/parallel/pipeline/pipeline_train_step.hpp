@@ -202,11 +202,13 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
   void scatter() { files_.scatter(); }
 
-  /// Optimizer steps that a batch of so many samples makes: PipeDream's stages make one a micro-batch.
+  /// Optimizer steps that a batch of so many samples makes: PipeDream's stages, and those of a table that is not synchronous,
+  /// make one a micro-batch.
   std::int64_t updates_of(long global_count) const {
     const PipelineOptions& o = team().options;
-    if (o.schedule != PipelineSchedule::pipedream || o.table) return 1;
-    return Run::micros((global_count + o.replicas - 1) / o.replicas, run_.micro_size(global_count));
+    if (o.schedule != PipelineSchedule::pipedream && !o.table) return 1;
+    const int micros = Run::micros((global_count + o.replicas - 1) / o.replicas, run_.micro_size(global_count));
+    return o.table && o.table(team().ranks, Model::stages, micros).synchronous ? 1 : micros;
   }
   /// Bytes of what grows with the micro-batches in flight, and micro-batches that this process has memory for.
   long activation_bytes() const { return run_.local_stages.activation_bytes(); }
