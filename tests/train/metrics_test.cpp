@@ -371,7 +371,7 @@ TEST_CASE("any metric: copies count for themselves, a reference for the user's, 
   CHECK(matrix.at(1, 1) == 1);
   CHECK(all[1].name() == "top-2");
   CHECK((all[0].takes_labels() && !all[0].takes_targets()));
-  CHECK_THROWS_WITH(
-      all[0].add(rows, rows),
-      "metric 'accuracy' is for class labels, and these samples have target values: take R2, MeanAbsoluteError or an OwnMetric");
+  CHECK_THROWS_WITH(all[0].add(rows, rows),
+                    "metric 'accuracy' is for class labels, and these samples have target values: take R2, MeanAbsoluteError or "
+                    "an OwnMetric; of one output of a Graph metric_on");
 }

@@ -181,6 +181,12 @@ TEST_CASE("metrics need a validation set, and names that differ", "[train]") {
   const sk::train::OwnMetric nameless{"", [](std::span<const float> output, int) { return output[0]; }};
   CHECK_THROWS_WITH(trainer.evaluate(data, {.metrics = {sk::train::Accuracy{}, nameless}}),
                     Catch::Contains("metric 2 of the 2 in .metrics has no name"));
+  const auto before = weights(model);  // what is of the wrong kind is found before the first step, not after an epoch
+  const sk::train::OwnMetric of_targets{"close", [](std::span<const float> output, std::span<const float>) { return output[0]; }};
+  CHECK_THROWS_WITH(
+      trainer.fit(data, {.batch = 16, .validate = data, .metrics = {sk::train::Accuracy{}, of_targets}, .progress = false}),
+      Catch::StartsWith("metric 'close' is for target values, and these samples have class labels: take Accuracy"));
+  CHECK(weights(model) == before);
 }
 
 TEST_CASE("threads and executors do not change the curve, dropout included", "[train]") {

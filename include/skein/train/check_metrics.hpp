@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics that a fit or an evaluation refuses beforehand: without a name, of the same name, or with a threshold that no output
-// crosses.
+// Metrics that a fit or an evaluation refuses beforehand: without a name, of the same name, of the wrong kind of answers, or with
+// a threshold that no output crosses.
 #pragma once
 #include <vector>
 
@@ -36,9 +36,18 @@ inline void check_thresholds(const FitFacts& facts, const std::vector<AnyMetric>
                "logits",
                m.name(), threshold));
 }
+/// Throws ArgumentError for a metric of class labels where the loss compares with target values, and the other way round: before
+/// the first step, not after an epoch.
+inline void check_kinds(const FitFacts& facts, const std::vector<AnyMetric>& metrics) {
+  const bool labels = facts.metric_values == 0;
+  for (const AnyMetric& m : metrics)
+    if (m.takes_labels() != m.takes_targets() && m.takes_labels() != labels)
+      refuse_truth(m.name(), "", "", m.takes_labels(), m.takes_targets());
+}
 /// All of it.
 inline void check_metrics(const FitFacts& facts, const std::vector<AnyMetric>& metrics) {
   check_names(metrics);
+  check_kinds(facts, metrics);
   check_thresholds(facts, metrics);
 }
 

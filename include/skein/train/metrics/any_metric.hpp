@@ -37,7 +37,7 @@ namespace detail {
   if (labels != targets)
     throw ArgumentError(metric + (labels
                                       ? "is for class labels, and these samples have target values: take R2, MeanAbsoluteError "
-                                        "or an OwnMetric"
+                                        "or an OwnMetric; of one output of a Graph metric_on"
                                       : "is for target values, and these samples have class labels: take Accuracy, TopK, "
                                         "Precision or an OwnMetric"));
   throw ArgumentError(metric + "cannot be fed with " + scalar + " outputs and " + given);
