@@ -64,12 +64,33 @@ TEST_CASE("An embedding gives each position the row of its token, and sums the g
   looks_up<3, 1, 7, double>(5, 4);
 }
 
+TEST_CASE("The mean of words leaves out what fills a text", "[nn]") {
+  support::LayerHarness<own_layers::MeanOfWords<5, 3>, sk::Tokens<4>, double> h(3);
+  h.set_tokens([](long b, long t) { return b == 0 ? (t < 2 ? t + 1 : 0) : b == 1 ? 0 : 4; });  // 1 2 0 0, nothing, 4 4 4 4
+  h.forward();
+  h.backward(false);
+  const auto at = [&](long token, long c) { return static_cast<double>(h.parameter_at(0, token * 3 + c)); };
+  for (long c = 0; c < 3; ++c) {
+    CHECK(h.y_at(0, c) == Approx((at(1, c) + at(2, c)) / 2));
+    CHECK(h.y_at(1, c) == 0);
+    CHECK(h.y_at(2, c) == Approx(at(4, c)));
+    CHECK(h.gradients()[h.parameter_index(0, 3 + c)] == Approx(h.dy_at(0, c) / 2));
+    CHECK(h.gradients()[h.parameter_index(0, c)] == 0);
+  }
+  CHECK(h.worst_gap() == 0);
+  CHECK(h.intact());
+}
+
 TEST_CASE("A network over tokens agrees with finite differences", "[nn]") {
   using Net = nn::Sequential<Embedding<11, 3>, nn::Flatten, nn::Linear<4>>;
   const auto check = sk::check_gradients<Net, sk::Tokens<5>>();
   INFO(check.text());
   CHECK(check);
   CHECK(check.tried == 33 + 15 * 4 + 4);
+  using Words = nn::Sequential<own_layers::MeanOfWords<5, 3>, nn::Linear<2>>;
+  const auto words = sk::check_gradients<Words, sk::Tokens<4>>();
+  INFO(words.text());
+  CHECK(words);
   using Branches = nn::Sequential<nn::Concat<Embedding<11, 3>, Embedding<7, 2>>, nn::Flatten, nn::Linear<4>>;
   CHECK(sk::check_gradients<Branches, sk::Tokens<5>>());  // each branch looks up the same tokens
   STATIC_REQUIRE(sk::Model<Branches, sk::Tokens<5>>::sizes.tokens == 7);

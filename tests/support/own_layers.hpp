@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layers of a user as tensor expressions, for both devices, and what they are compared with: the same with pointers.
 #pragma once
+#include <algorithm>
+#include <cstdint>
+
 #include <skein/nn/expression_layer.hpp>
 
 namespace own_layers {
@@ -53,6 +56,39 @@ template <int Vocabulary, int Width> struct Embedding {
   }
   static void forward(auto& f) { f.y() = rows_of(f.parameter("table"_p), f.tokens()); }
   static void backward(auto& f) { f.gradient("table"_p) += sum_by_token(f.dy(), f.tokens()); }
+};
+// [end]
+
+// [quote mean_of_words]
+/// The mean of the words' rows of a trained table, where token 0 is no word but fills a short text: (T) to (Width).
+template <int Vocabulary, int Width> struct MeanOfWords {
+  static constexpr sk::LayerInfo describe(sk::Extents) {
+    return {.output = {1, {Width}},
+            .parameters = {{{"table", {2, {Vocabulary, Width}}, sk::Init::lecun_normal}}},
+            .tokens = Vocabulary};
+  }
+  template <class In, class Frame> static void forward(Frame& f) {
+    std::fill(f.y, f.y + f.batch * sk::sample_pitch({1, {Width}}), 0);  // gaps stay zero
+    each_word<In>(f, [&](long row, long out, auto share) {
+      for (long c = 0; c < Width; ++c) f.y[out + c] += share * f.parameters[row + c];
+    });
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    each_word<In>(f, [&](long row, long out, auto share) {
+      for (long c = 0; c < Width; ++c) f.gradients[row + c] += share * f.dy[out + c];
+    });
+  }
+
+ private:
+  template <class In, class Frame, class Body> static void each_word(const Frame& f, Body body) {
+    for (long i = 0; i < f.batch; ++i) {
+      const std::int32_t* text = f.tokens + i * In::count;
+      const auto words = In::count - std::count(text, text + In::count, 0);
+      for (long t = 0; t < In::count; ++t)
+        if (text[t] != 0)  // where a word's row is, where the sample's output, its share
+          body(text[t] * sk::row_pitch(Width), i * sk::sample_pitch({1, {Width}}), 1 / typename Frame::Scalar(words));
+    }
+  }
 };
 // [end]
 
