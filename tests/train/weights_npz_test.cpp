@@ -220,6 +220,17 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
   Other loaded{sk::Seed{3}};
   sk::load_npz(folder / "all.npz", loaded);
   CHECK(loaded.parameters()[0] == same.parameters()[0]);
+
+  using Wider = sk::Model<nn::Sequential<nn::Linear<7>, nn::Linear<5>>, sk::Shape<4>>;  // another head
+  Wider wider{sk::Seed{4}}, untouched{sk::Seed{4}};
+  CHECK_THROWS_WITH(sk::load_npz(folder / "all.npz", wider), Catch::Contains("{.except = \"1.*\"} leaves it out"));
+  sk::load_npz(folder / "all.npz", wider, {.except = "1.*"});
+  const auto head = static_cast<std::size_t>(Wider::parameter("1.weight").offset);
+  CHECK(wider.parameters()[0] == same.parameters()[0]);
+  CHECK(wider.parameters()[head] == untouched.parameters()[head]);
+  CHECK_THROWS_WITH(sk::load_npz(folder / "all.npz", loaded, {.except = "head.*"}),
+                    Catch::Contains("is the name of none of the model's arrays"));
+  CHECK_THROWS_WITH(sk::load_npz(folder / "all.npz", wider, {.except = "*"}), Catch::Contains("is the name of all"));
 }
 
 TEST_CASE("Parameters are visited by name as views without padding", "[train]") {

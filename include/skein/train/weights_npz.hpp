@@ -29,6 +29,7 @@ struct WeightOptions {
   WeightLayout layout = WeightLayout::skein;  ///< of the file
   bool partial = false;                       ///< load_npz: arrays that the file lacks, or has too many, are no fault,
                                               ///< unless none is the model's
+  std::string except{};  ///< load_npz: arrays of such names are left as they are, "13.*": of another head, which has other sizes
 };
 
 namespace train::detail {
@@ -43,9 +44,12 @@ ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const pla
                           const std::string& path, std::string_view name);
 /// Throws FileError where `found` is another shape than the file's array must have.
 void check_shape(const std::string& path, std::string_view name, std::span<const long> found, const ArrayInFile& wanted);
-/// Throws FileError for names in a file that the model does not have; if `partial`, where the model has none of them.
-void check_names(const std::string& path, const std::vector<std::string>& found, const std::vector<std::string>& known,
-                 bool partial);
+/// Does options.except leave this array as it is?
+bool left_as_it_is(const WeightOptions& options, std::string_view name);
+/// Throws FileError for names in a file that the model does not have; if `partial`, where the model has none of them. Throws
+/// ArgumentError where options.except names none of the model's arrays, or all.
+void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
+                 const WeightOptions& options);
 
 /// What a file's comment says of its layout; and throws FileError where a file says another one than is asked for.
 std::string comment_of(WeightLayout layout);
@@ -118,7 +122,7 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
     std::vector<Scalar> next(now, now + arena.size);
     for (const plan::Entry& e : entries) {
       const std::string& name = known.emplace_back(std::string_view(Model::program.name(e)));
-      if (options.partial && !file.contains(name)) continue;
+      if (train::detail::left_as_it_is(options, name) || (options.partial && !file.contains(name))) continue;
       const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);
@@ -130,7 +134,7 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
   };
   const auto parameters = staged(std::as_const(model).parameters(), Model::program.parameters());
   const auto buffers = staged(std::as_const(model).buffers(), Model::program.buffers());
-  train::detail::check_names(path, file.names(), known, options.partial);
+  train::detail::check_names(path, file.names(), known, options);
   const auto weights = model.modify();
   train::HostCopy<Scalar, typename Model::device>::write(weights.data(), parameters.data(), parameters.size(), model.where());
   train::HostCopy<Scalar, typename Model::device>::write(model.buffers().data, buffers.data(), buffers.size(), model.where());

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../optim/groups.hpp"
 #include "weights_npz.hpp"
 
 SKEIN_BEGIN_COLD
@@ -170,7 +171,8 @@ SKEIN_INLINE void check_shape(const std::string& path, std::string_view name, st
   throw FileError(path, -1,
                   "the array '" + std::string(name) + "' has the shape " + tuple_text(found) + ", the model's is " +
                       tuple_text({wanted.shape.data(), wanted.shape.size()}) +
-                      ": it is another network's, or in the other layout (WeightLayout::pytorch)");
+                      ": it is another network's, or in the other layout (WeightLayout::pytorch); {.except = \"" +
+                      std::string(name.substr(0, name.rfind('.') + 1)) + "*\"} leaves it out");
 }
 
 /// "'0.weight', '0.bias', '2.weight', ...".
@@ -180,9 +182,19 @@ SKEIN_INLINE std::string some_of(const std::vector<std::string>& names) {
   return names.size() > 3 ? text + ", ..." : text;
 }
 
-SKEIN_INLINE void check_names(const std::string& path, const std::vector<std::string>& found,
-                              const std::vector<std::string>& known, bool partial) {
-  if (partial) {
+SKEIN_INLINE bool left_as_it_is(const WeightOptions& options, std::string_view name) {
+  return !options.except.empty() && optim::matches(options.except, name);
+}
+
+SKEIN_INLINE void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
+                              const WeightOptions& options) {
+  const auto left = [&](const std::string& name) { return left_as_it_is(options, name); };
+  const std::size_t all = known.size();
+  std::erase_if(known, left), std::erase_if(found, left);
+  if (!options.except.empty() && (known.size() == all || known.empty()))
+    throw ArgumentError("load_npz: .except = \"" + options.except + "\" is the name of " + (known.empty() ? "all" : "none") +
+                        " of the model's arrays");
+  if (options.partial) {
     if (std::find_first_of(found.begin(), found.end(), known.begin(), known.end()) == found.end())
       throw FileError(path, -1,
                       "has none of the model's arrays, and {.partial = true} would load nothing: the file has " + some_of(found) +
