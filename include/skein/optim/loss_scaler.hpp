@@ -17,7 +17,7 @@ struct LossScaling {
   double initial = 65536;
   double growth = 2;                      ///< factor after `interval` good steps in a row
   double backoff = 0.5;                   ///< factor after an overflow
-  std::int64_t interval = 2000;           ///< 0: the scale stays as it is
+  std::int64_t interval = 2000;           ///< 0: the scale never grows
   double least = 1, greatest = 16777216;  ///< the scale stays within; beyond 2^24 fp16 gains nothing
 
   static constexpr LossScaling dynamic() { return {}; }
@@ -39,7 +39,7 @@ struct LossScaling {
            "the scale is positive, from .least to .greatest");
     demand(growth >= 1, "growth", growth, "good steps raise the scale: at least 1");
     demand(backoff > 0 && backoff <= 1, "backoff", backoff, "overflows lower the scale: above 0, at most 1");
-    demand(interval >= 0, "interval", static_cast<double>(interval), "a number of steps; 0 keeps the scale");
+    demand(interval >= 0, "interval", static_cast<double>(interval), "a number of steps; with 0 the scale never grows");
   }
 
  private:
