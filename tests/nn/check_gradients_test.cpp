@@ -94,3 +94,8 @@ TEST_CASE("A layer that does not write what it must is named, within a network t
     CHECK(parameter.text().find("backward says 0 in all of them, as if it added nothing to this gradient") != std::string::npos);
   }
 }
+
+TEST_CASE("A check that tries no value finds nothing right", "[nn]") {
+  for (const sk::GradientCheckOptions& none : {sk::GradientCheckOptions{.batch = 0}, sk::GradientCheckOptions{.most = 0}})
+    CHECK_THROWS_WITH((sk::check_gradients<HalfScale, sk::Shape<7>>(none)), Catch::Contains(".batch and .most are at least 1"));
+}

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/error.hpp"
 #include "../core/random.hpp"
 #include "../device/memory.hpp"
 #include "check.hpp"
@@ -230,8 +231,10 @@ template <class L, class In> class GradientRun {
 /// Compares the gradients of a layer or network at an input with finite differences of its forward: every parameter and input, in
 /// double on the Cpu, in the phase of training. The result is true where all agree, and says which do not, and by how much.
 /// Kinks (of a ReLU, of a maximum) that a value steps over disagree rightly: take another seed. What is random from call to call
-/// is not: a Dropout's mask is that of one step.
+/// is not: a Dropout's mask is that of one step. Throws ArgumentError for options with which no value would be tried.
 template <class L, class In> GradientCheck check_gradients(const GradientCheckOptions& options = {}) {
+  if (options.batch < 1 || options.most < 1 || !(options.step > 0))
+    throw ArgumentError("check_gradients: .batch and .most are at least 1, and .step is positive: else no value is tried");
   return nn::detail::GradientRun<L, In>(options).check();
 }
 
