@@ -241,3 +241,20 @@ TEST_CASE("error feedback keeps no NaN: the step after one that was left out is 
   forgets_what_is_not_finite(TopK<10>{});
   forgets_what_is_not_finite(PowerSgd<4>{3});
 }
+
+TEST_CASE("blocks of 8-bit integers: the largest finite values stay finite, the smallest become zero") {
+  const auto round_trip = [](std::vector<float> values) {
+    sk::comm::Int8Codec<4> codec;
+    sk::comm::compress_in_place(codec, std::span<float>(values));
+    return values;
+  };
+  const float most = std::numeric_limits<float>::max();
+  for (float x = most; x > most * 0.9999999f * 0.999999f; x = std::nextafter(x, 0.0f)) {
+    const std::vector<float> came = round_trip({x, -x, 0, x / 2});
+    REQUIRE((std::isfinite(came[0]) && std::isfinite(came[1])));
+    REQUIRE(std::abs(came[0] - x) <= x / 127 / 2);
+    REQUIRE(std::abs(came[3] - x / 2) <= x / 127 * 0.5001f);
+  }
+  CHECK(round_trip({3e-37f, -3e-37f, 1e-45f, 0}) == std::vector<float>(4, 0.0f));
+  CHECK(round_trip({4e-37f, 0, 0, 0})[0] == Approx(4e-37f));
+}

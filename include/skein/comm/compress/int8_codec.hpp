@@ -12,8 +12,8 @@
 namespace skein::inline SKEIN_ABI::comm {
 
 /// Blocks of Block values: a float (the largest magnitude / 127), then the rounded multiples of it. n + 4 ceil(n / Block) bytes.
-/// The error of a value is at most half a scale. A block with a NaN or an infinity comes back as NaN, so that an overflow is
-/// seen.
+/// The error of a value is at most half a scale; a block without a magnitude of 4e-37 or more becomes zero. A block with a NaN or
+/// an infinity comes back as NaN, so that an overflow is seen.
 template <int Block = 256> struct Int8Codec {
   static_assert(Block >= 1, "Int8Codec<Block>: a block has a value at least");
   static constexpr std::string_view name = "int8";
@@ -35,7 +35,10 @@ template <int Block = 256> struct Int8Codec {
       }
       const float largest = std::bit_cast<float>(largest_bits);
       const bool finite = largest_bits < 0x7f800000u;
-      const float scale = finite ? largest / 127 : NAN, inverse = finite && 127 / largest < INFINITY ? 127 / largest : 0;
+      const float rounded_scale = largest / 127;  // of the largest floats 127 of it may be infinite: then the float before
+      const float finite_scale =
+          rounded_scale * 127 < INFINITY ? rounded_scale : std::bit_cast<float>(std::bit_cast<std::uint32_t>(rounded_scale) - 1);
+      const float scale = finite ? finite_scale : NAN, inverse = finite && 127 / largest < INFINITY ? 127 / largest : 0;
       std::memcpy(out, &scale, sizeof scale);
       out += sizeof scale;
       Element whole[Block];
