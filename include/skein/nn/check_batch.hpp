@@ -27,7 +27,7 @@ void check_extents(const Extents& given, const Extents& wanted, const std::strin
 /// data set"; `length` of the vectors.
 [[noreturn]] void refuse_targets(TargetKind wanted, GivenTargets given, const std::string& of, long length);
 /// Throws the ShapeError of target vectors of another length.
-[[noreturn]] void refuse_target_length(long given, long wanted, const std::string& of);
+[[noreturn]] void refuse_target_length(long given, long wanted, long outputs, const std::string& of);
 
 namespace detail {
 /// A batch that says the extents of a sample, and the length of a target: a loader's.
@@ -85,7 +85,7 @@ template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_b
     constexpr long length = target_length<Loss>(Model::sizes.output.count());
     if constexpr (detail::SaysExtents<Given>)
       if (b.target_length != length && b.target_length > 0) [[unlikely]]
-        refuse_target_length(b.target_length, length, detail::batch_text(names_of(b).set));
+        refuse_target_length(b.target_length, length, Model::sizes.output.count(), detail::batch_text(names_of(b).set));
     if (b.target_pitch < length) [[unlikely]]
       detail::refuse_pitch(b.target_pitch, ".target_pitch", length, "a target of the loss");
     if constexpr (ChecksTargets<Loss> && on_host<DeviceOf<Given>>)

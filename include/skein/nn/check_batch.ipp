@@ -45,8 +45,9 @@ SKEIN_INLINE void refuse_targets(TargetKind wanted, GivenTargets given, const st
                                     "them a loss of its own"
                                   : ""));
 }
-SKEIN_INLINE void refuse_target_length(long given, long wanted, const std::string& of) {
-  throw ShapeError(text("a target of {} has {} values, the network gives {}", of, given, wanted));
+SKEIN_INLINE void refuse_target_length(long given, long wanted, long outputs, const std::string& of) {
+  throw ShapeError(text("a target of {} has {} values, {} {}", of, given,
+                        wanted == outputs ? "the network gives" : "the losses of graph_loss compare with", wanted));
 }
 
 namespace detail {

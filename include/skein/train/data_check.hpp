@@ -128,7 +128,7 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
     if (data.target().kind != data::TargetKind::vector)
       nn::refuse_targets(Loss::target, detail::given_targets(data.target()), set, data.target().count);
     constexpr long wanted = nn::target_length<Loss>(Model::sizes.output.count());
-    if (data.target().count != wanted) nn::refuse_target_length(data.target().count, wanted, set);
+    if (data.target().count != wanted) nn::refuse_target_length(data.target().count, wanted, Model::sizes.output.count(), set);
     if constexpr (nn::HasLossColumns<Loss>) check_target_parts(data, Loss::columns, which);
   }
 }

@@ -170,7 +170,7 @@ TEST_CASE("a data set without the targets of all losses is refused", "[train]") 
   sk::Trainer trainer{model, loss_of(), sk::optim::Adam{}};
   const auto wrong = data::from_tensors(std::vector<float>(17 * 4), sk::Extents{1, {17}}, std::vector<float>(5 * 4));
   CHECK_THROWS_WITH(trainer.fit(wrong, {.epochs = 1, .batch = 4, .progress = false}),
-                    Catch::Contains("has 5 values, the network gives 2"));
+                    Catch::Contains("has 5 values, the losses of graph_loss compare with 2"));
 }
 
 TEST_CASE("metrics of a head over all samples are the same on three ranks as on one", "[train]") {
