@@ -103,6 +103,10 @@ case $way in
     component=mpi
     if [ "$form" = skein::compiled ]; then
       component=compiled_mpi
+      if [ "${SKEIN_CHECK_MPI:-}" = TRUE ]; then
+        refused compiled_mpi "skein::compiled_mpi needs skein::mpi, which cannot be had: switched off by SKEIN_MPI=OFF" \
+          -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
+      fi
     else
       refused compiled "installed without its library skein::compiled" -DCMAKE_PREFIX_PATH="$work/prefix"
       refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
