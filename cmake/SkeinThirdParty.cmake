@@ -65,6 +65,8 @@ endfunction()
 
 # skein_link_core(<target>): threads and fmt, which the core needs; xsimd, oneDNN, zlib and JSON, which it takes where they are.
 function(skein_link_core target)
+  # The tables of networks of more than 101 layers take more than the million steps that clang++ gives a constant.
+  target_compile_options(${target} INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,Clang,AppleClang>:-fconstexpr-steps=4000000>)
   set(THREADS_PREFER_PTHREAD_FLAG ON)
   find_package(Threads REQUIRED)
   find_package(fmt 9 QUIET)

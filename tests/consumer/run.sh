@@ -86,6 +86,8 @@ case $way in
     project "$source/test_package/CMakeLists.txt" -DCMAKE_PREFIX_PATH="$work/prefix"
     mkdir -p "$work/precompiled"
     printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(p CXX)' 'find_package(skein REQUIRED OPTIONAL_COMPONENTS mpi)' \
+      'get_target_property(options skein::skein INTERFACE_COMPILE_OPTIONS)' 'if(NOT options MATCHES "Clang.*-fconstexpr-steps")' \
+      '  message(FATAL_ERROR "the installed skein::skein does not give clang++ its -fconstexpr-steps: ${options}")' 'endif()' \
       'add_library(alone STATIC main.cpp)' 'target_link_libraries(alone skein::headers_precompiled)' \
       'if(TARGET skein::mpi)' '  add_library(ranks STATIC main.cpp)' \
       '  target_link_libraries(ranks skein::headers_precompiled skein::mpi)' 'endif()' >"$work/precompiled/CMakeLists.txt"
