@@ -93,6 +93,12 @@ TEST_CASE("columns are of numbers or of texts, and values may be missing") {
   CHECK(thrown([] { parse_csv("a,b\n1,2\n", "t", {.columns = {"d"}}); }).says("t has no column \"d\"; it has: a, b"));
 }
 
+TEST_CASE("the words that spreadsheets and pandas write for missing are missing") {
+  const auto t = parse_csv("x\n1\n#NA\n#N/A\n<NA>\nNone\n", "t.csv");
+  CHECK_FALSE(t.is_text(t.column("x")));
+  CHECK(t.drop_missing().rows() == 1);
+}
+
 TEST_CASE("lines are cut behind line ends outside quotes") {
   using sk::data::detail::line_cuts;
   using Cuts = std::vector<std::size_t>;

@@ -31,8 +31,9 @@ struct CsvOptions {
   int most_columns = 100'000;
   std::vector<std::string> columns{};  ///< only these, in the file's order; empty: all
   std::vector<std::string> text{};     ///< columns of texts that look like numbers, such as postcodes
-  /// Fields that stand for no value; pandas has the same.
-  std::vector<std::string> missing{"", "NA", "N/A", "n/a", "#N/A", "nan", "NaN", "-nan", "-NaN", "null", "NULL", "None", "<NA>"};
+  /// Fields that stand for no value. pandas has these, and "#N/A N/A", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN" besides.
+  std::vector<std::string> missing{"",    "NA",   "N/A",  "n/a",  "#N/A", "#NA",  "nan",
+                                   "NaN", "-nan", "-NaN", "null", "NULL", "None", "<NA>"};
   int threads = 0;  ///< 0: the cores of the affinity mask
 };
 
