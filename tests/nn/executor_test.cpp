@@ -25,7 +25,7 @@ namespace nn = skein::nn;
 
 namespace {
 
-using Batch = support::Batch;
+using Batch = support::Doubles;
 using support::check_gradient, support::Data, support::Double, support::gradient;
 using naive::Center, naive::Flatten, naive::Linear, naive::Tanh;
 

@@ -18,23 +18,23 @@ namespace support {
 namespace sk = skein;
 namespace nn = skein::nn;
 
-using Batch = sk::BatchView<double>;
+using Doubles = sk::BatchView<double>;
 
 template <class Model> struct Data {
   static constexpr long in = sk::sample_pitch(Model::input::extents), out = sk::sample_pitch(Model::output_extents);
   std::vector<double> x, y;
-  Batch batch;
+  Doubles batch;
   explicit Data(long n) : x(static_cast<std::size_t>(n * in)), y(static_cast<std::size_t>(n * out)) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(1, 0, i) - 0.5;
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = sk::random_uniform(1, 1, i) - 0.5;
     batch = {x.data(), in, nullptr, y.data(), out, n};
   }
-  Batch part(long begin, long end) const { return batch.part(begin, end); }
+  Doubles part(long begin, long end) const { return batch.part(begin, end); }
 };
 
 template <class Net, class Input> using Double = sk::Model<Net, Input, sk::Cpu, double>;
 
-template <class Model> std::vector<double> gradient(Model& model, const Batch& batch, sk::ExecutorOptions options) {
+template <class Model> std::vector<double> gradient(Model& model, const Doubles& batch, sk::ExecutorOptions options) {
   options.capacity = std::max(1L, batch.count);
   sk::Executor executor{model, nn::Mse{}, options};
   executor.forward_backward(batch);
