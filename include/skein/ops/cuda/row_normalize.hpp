@@ -40,6 +40,30 @@ template <class Scalar, class Value, int W = 1, class Shape = RowShape, Center C
   template <class Lanes> constexpr void operator()(long row, Lanes lanes) const {
     constexpr long kept = row_statistics<C>;
     const long first = 1L * lanes.index * W, step = 1L * lanes.count * W;
+    const auto [mean, variance] = moments(row, lanes);
+    const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(variance) + epsilon));
+    for (long c = first; c < s.stored(); c += step) {
+      auto v = load<W>(x + s.at(row, c));
+      const auto w = load_some<W>(weight + s.column(row, c), s.n - c);
+      Pack<Scalar, W> b{};
+      if constexpr (C == Center::mean) b = load_some<W>(bias + s.column(row, c), s.n - c);
+      for (int k = 0; k < W; ++k)
+        v.value[k] = static_cast<Value>(c + k < s.n ? (static_cast<Scalar>(v.value[k]) - mean) * inverse * w.value[k] + b.value[k]
+                                                    : Scalar(0));
+      store(y + s.at(row, c), v);
+    }
+    if (lanes.index == 0) {
+      if constexpr (C == Center::mean) saved_for_backward[kept * row] = mean;
+      saved_for_backward[kept * row + kept - 1] = inverse;
+    }
+  }
+
+ private:
+  struct Moments {
+    Scalar mean, variance;
+  };
+  template <class Lanes> constexpr Moments moments(long row, Lanes lanes) const {
+    const long first = 1L * lanes.index * W, step = 1L * lanes.count * W;
     const Scalar one_of_n = Scalar(1) / static_cast<Scalar>(s.n);
     Scalar mean = 0, squares = 0, rests = 0;
     if constexpr (C == Center::mean) {
@@ -65,21 +89,7 @@ template <class Scalar, class Value, int W = 1, class Shape = RowShape, Center C
       variance -= rest * rest;
       if (variance < 0) variance = 0;
     }
-    const Scalar inverse = static_cast<Scalar>(1 / std::sqrt(static_cast<double>(variance) + epsilon));
-    for (long c = first; c < s.stored(); c += step) {
-      auto v = load<W>(x + s.at(row, c));
-      const auto w = load_some<W>(weight + s.column(row, c), s.n - c);
-      Pack<Scalar, W> b{};
-      if constexpr (C == Center::mean) b = load_some<W>(bias + s.column(row, c), s.n - c);
-      for (int k = 0; k < W; ++k)
-        v.value[k] = static_cast<Value>(c + k < s.n ? (static_cast<Scalar>(v.value[k]) - mean) * inverse * w.value[k] + b.value[k]
-                                                    : Scalar(0));
-      store(y + s.at(row, c), v);
-    }
-    if (lanes.index == 0) {
-      if constexpr (C == Center::mean) saved_for_backward[kept * row] = mean;
-      saved_for_backward[kept * row + kept - 1] = inverse;
-    }
+    return {mean, variance};
   }
 };
 
