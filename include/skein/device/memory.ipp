@@ -12,9 +12,9 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE void* detail::allocate_on_host(std::size_t bytes) {
-  constexpr std::size_t line = 64, large_page = 2 * 1024 * 1024;
+  constexpr std::size_t large_page = 2 * 1024 * 1024;
   void* p = nullptr;
-  if (posix_memalign(&p, bytes < large_page ? line : large_page, bytes) != 0) return nullptr;
+  if (posix_memalign(&p, bytes < large_page ? Memory<Cpu>::alignment : large_page, bytes) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
   if (bytes >= large_page) (void)madvise(p, bytes / large_page * large_page, MADV_HUGEPAGE);  // advice: it may be refused
 #endif
