@@ -134,7 +134,9 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     bool frozen = false;
     for (const optim::ParameterGroupRange& g : optimizer.ranges()) {
       frozen = frozen || g.frozen;
-      if (!g.frozen) r.trained.push_back({g.begin, g.end});
+      if (g.frozen) continue;
+      if (!r.trained.empty() && r.trained.back().end == g.begin) r.trained.back().end = g.end;  // one call of a collective
+      else r.trained.push_back({g.begin, g.end});
     }
     if (!frozen) r.trained.clear();
     else if (r.trained.empty()) r.trained.push_back({0, 0});
