@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
       auto one = model.with_input<sk::Tokens<1>>();  // the same weights, a character at a time
       sk::Executor writer{one, nn::CrossEntropy{}, {.capacity = 1, .threads = 1}};
       std::string written;
-      for (std::int32_t token = 0; written.size() < 60; written += letter(token)) {
+      for (std::int32_t token = 0; written.size() < 40; written += letter(token)) {
         writer.evaluate(sk::BatchView<>{.pitch = 1, .count = 1, .tokens = &token});  // goes on from the state before
         const sk::Tensor<float, 1> logits(std::span<const float>(writer.outputs(), letters), sk::dims(letters));
         const auto likely = sk::eval(exp((logits - max(logits)) / 0.5f));  // 0.5: the temperature

@@ -7,18 +7,26 @@
 #include "../ops/elementwise.hpp"
 #include "linear.hpp"
 
-namespace skein::inline SKEIN_ABI::nn {
+namespace skein::inline SKEIN_ABI {
+namespace nn {
+template <class L> inline constexpr bool of_flat_samples = HasDescribe<L>&& HasForward<L>&& HasBackwardHalves<L>;
+}
 
+namespace check {
+template <class L> struct flat_samples {  // of its own: a network derived from an EachPosition in error is still a layer
+  static_assert(nn::of_flat_samples<L>,
+                "EachPosition<L> takes one layer of flat samples whose backward comes in halves, such as Linear<N>: put it "
+                "around each such layer of a Sequential; activations and layers of expressions take sequences as they are");
+};
+}  // namespace check
+
+namespace nn {
 /// Layer is a leaf such as Linear<65>, which keeps nothing beside x and y for backward. Its samples lie in padded rows and
 /// positions do not: where the two differ they are copied, once each way.
 template <class Layer> struct EachPosition {
-  static constexpr bool of_flat_samples = HasDescribe<Layer> && HasForward<Layer> && HasBackwardHalves<Layer>;
-  static_assert(of_flat_samples,
-                "EachPosition<L> takes one layer of flat samples whose backward comes in halves, such as Linear<N>: put it "
-                "around each such layer "
-                "of a Sequential; activations and layers of expressions take sequences as they are");
+  static_assert(sizeof(check::flat_samples<Layer>) > 0);
 
-  using L = std::conditional_t<of_flat_samples, Layer, Linear<1>>;  // of another the sentence alone is the error
+  using L = std::conditional_t<of_flat_samples<Layer>, Layer, Linear<1>>;  // of another the sentence alone is the error
   using options = typename detail::OptionsOf<L>::type;
 
   static constexpr LayerInfo describe(Extents in) {
@@ -121,4 +129,5 @@ template <class Layer> struct EachPosition {
   }
 };
 
-}  // namespace skein::inline SKEIN_ABI::nn
+}  // namespace nn
+}  // namespace skein::inline SKEIN_ABI
