@@ -8,13 +8,11 @@
 #include "linear.hpp"
 
 namespace skein::inline SKEIN_ABI {
-namespace nn {
-template <class L> inline constexpr bool of_flat_samples = HasDescribe<L>&& HasForward<L>&& HasBackwardHalves<L>;
-}
-
 namespace check {
+template <class L> inline constexpr bool of_flat_samples = (nn::HasDescribe<L> && nn::HasForward<L> && nn::HasBackwardHalves<L>);
+
 template <class L> struct flat_samples {  // of its own: a network derived from an EachPosition in error is still a layer
-  static_assert(nn::of_flat_samples<L>,
+  static_assert(of_flat_samples<L>,
                 "EachPosition<L> takes one layer of flat samples whose backward comes in halves, such as Linear<N>: put it "
                 "around each such layer of a Sequential; activations and layers of expressions take sequences as they are");
 };
@@ -26,7 +24,7 @@ namespace nn {
 template <class Layer> struct EachPosition {
   static_assert(sizeof(check::flat_samples<Layer>) > 0);
 
-  using L = std::conditional_t<of_flat_samples<Layer>, Layer, Linear<1>>;  // of another the sentence alone is the error
+  using L = std::conditional_t<check::of_flat_samples<Layer>, Layer, Linear<1>>;  // of another the sentence alone is the error
   using options = typename detail::OptionsOf<L>::type;
 
   static constexpr LayerInfo describe(Extents in) {
