@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A path that a script is given is seen from the folder in which it was called, though the script goes to that of the sources.
+
+The scripts run in a copy, among programs that stand for CMake, mpirun and a compiler's headers.
+Usage: script_paths.py <repository> | --self-test"""
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HEADERS = ["fmt/format.h", "xsimd/xsimd.hpp", "catch2/catch.hpp", "nlohmann/json.hpp"]
+SCRIPTS = ["bench", "demo", "vendor", "ranks.sh"]
+
+
+def program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/usr/bin/env bash\n" + text)
+    path.chmod(0o755)
+
+
+def call(root, user, script, *arguments):
+    environment = dict(os.environ, PATH=f"{root}/bin:{os.environ['PATH']}", CPATH=str(root / "headers"))
+    done = subprocess.run(["bash", str(root / "scripts" / script), *arguments], cwd=user, env=environment, capture_output=True,
+                          text=True, timeout=60, stdin=subprocess.DEVNULL)
+    return done.stdout + done.stderr
+
+
+def faults_of(root, user):
+    """What the scripts below root do that was not asked for, called in the folder user."""
+    faults = []
+    said = call(root, user, "vendor", "--to", "mine")
+    if not all((user / "mine/include" / header).exists() for header in HEADERS):
+        faults.append(f"scripts/vendor --to mine does not fill mine of the folder in which it is called: {said.strip()}")
+    said = call(root, user, "demo", "--data", "digits", "--save=run.skein", "--history", "/tmp/curve", "--epochs", "3")
+    wanted = f"--data {user}/digits --save={user}/run.skein --history /tmp/curve --epochs 3"
+    if wanted not in said:
+        faults.append(f"scripts/demo hands on other paths than {wanted}: {said.strip()}")
+    said = call(root, user, "bench", "none", "--json", "figures.json")
+    if f"--json {user}/figures.json" not in said:
+        faults.append(f"scripts/bench hands on another file than {user}/figures.json: {said.strip()}")
+    return faults
+
+
+def check(repository):
+    with tempfile.TemporaryDirectory() as folder:
+        root, user = pathlib.Path(folder).resolve() / "sources", pathlib.Path(folder).resolve() / "user"
+        user.mkdir()
+        (root / "scripts").mkdir(parents=True)
+        for name in SCRIPTS:
+            shutil.copy(repository / "scripts" / name, root / "scripts" / name)
+        program(root / "scripts/setup", "exit 0\n")
+        program(root / "bench/none.sh", 'echo "$@"\n')
+        program(root / "bin/cmake", "exit 0\n")
+        program(root / "bin/mpirun", 'while [ "$1" != -n ]; do shift; done; shift 2; exec "$@"\n')
+        program(root / "build/demo/examples/03_mnist_data_parallel", 'echo "$@"\n')
+        for header in HEADERS:
+            (root / "headers" / header).parent.mkdir(parents=True, exist_ok=True)
+            (root / "headers" / header).write_text("// stands for a library\n")
+        return faults_of(root, user)
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        repository = pathlib.Path(folder)
+        for name in SCRIPTS:
+            program(repository / "scripts" / name, 'cd "$(dirname "$0")/.."\nmkdir -p "$2"\necho "$@"\n')
+        found = check(repository)
+        return [] if len(found) == 3 else [f"wanted a fault of each of three scripts, found {found}"]
+
+
+def main():
+    faults = self_test() if sys.argv[1:] == ["--self-test"] else check(pathlib.Path(sys.argv[1]))
+    print("\n".join(faults) if faults else "paths are seen from where a script is called")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
