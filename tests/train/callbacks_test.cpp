@@ -106,6 +106,30 @@ TEST_CASE("a watched value that is not there, or NaN, in the first epoch is refu
   CHECK_THROWS_AS(EarlyStopping{}.on_epoch_end(regression, control), skein::ArgumentError);
 }
 
+TEST_CASE("a watched name that a fit will not measure is refused before it, unless a callback in front may add it") {
+  EpochRecord measured;
+  measured.training.loss = measured.validation.loss = 0;
+  measured.validation.set("top-3", 0);
+  const auto says = [&](Callbacks callbacks) -> std::string {
+    try {
+      callbacks.check_watches(measured);
+    } catch (const skein::ArgumentError& e) { return e.what(); }
+    return "";
+  };
+  CHECK(says({EarlyStopping{.watch = highest("top-5")}}) ==
+        "fit: EarlyStopping watches 'top-5', which this fit does not measure; the validation has 'loss', 'top-3': name one of "
+        "these, as in .watch = lowest(\"loss\")");
+  CHECK(says({EarlyStopping{}, ReduceOnPlateau{.watch = highest("training accuracy")}}) ==
+        "fit: ReduceOnPlateau watches 'training accuracy', which this fit does not measure; the training has 'loss': name one of "
+        "these, as in .watch = lowest(\"loss\")");
+  CHECK_THAT(says({EarlyStopping{.watch = lowest("top-3")}}), Catch::StartsWith("EarlyStopping takes the least 'top-3'"));
+  CHECK(says({EarlyStopping{.watch = highest("top-3")}, EarlyStopping{.watch = lowest("training loss")}}).empty());
+  const auto adds = [](EpochRecord& record) { record.validation.set("F1", 0.5); };
+  EarlyStopping own{.watch = highest("F1")};
+  CHECK(says({adds, std::ref(own)}).empty());
+  CHECK_THAT(says({std::ref(own), adds}), Catch::StartsWith("fit: EarlyStopping watches 'F1'"));
+}
+
 TEST_CASE("a value whose better direction is known is not watched in the other one") {
   FitControl control;
   auto record = epoch(1, 1, 0.5);

@@ -161,6 +161,14 @@ TEST_CASE("options that would do nothing or harm are refused before a step", "[t
           "a batch of 1000 over all ranks is more than the 203 samples");
   refused({.schedule = [=](std::int64_t) { return nan; }}, "fit: the .schedule returns nan for step 1");
   refused({.schedule = sk::optim::constant(-1)}, "fit: the .schedule returns -1 for step 1");
+  refused(
+      {.callbacks = {sk::train::EarlyStopping{.watch = sk::train::highest("acuracy")}}},
+      "fit: EarlyStopping watches 'acuracy', which this fit does not measure; the training, as there is no .validate set, has "
+      "'loss', 'accuracy': name one");
+  refused({.validate = data,
+           .metrics = {sk::train::TopK{2}},
+           .callbacks = {sk::train::EarlyStopping{.watch = sk::train::highest("top-3")}}},
+          "the validation has 'loss', 'accuracy', 'top-2': name one");
   CHECK_THROWS_WITH(trainer.evaluate(data, {.batch = -5}), Catch::Contains("evaluate: .batch is -5"));
   CHECK(weights(model) == before);
 }

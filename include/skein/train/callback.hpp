@@ -25,6 +25,7 @@
 #include "archive.hpp"
 #include "fit_control.hpp"
 #include "records.hpp"
+#include "watch.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -38,6 +39,10 @@ template <class T> concept HasEpochEnd = requires(T t, EpochRecord r, FitControl
 template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, FitControl c) { t.on_step_end(r, c); };
 template <class T> concept HasUpdate = requires(T t) { t.on_update(std::int64_t{1}); };
 template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, FitControl&> || std::invocable<T&, EpochRecord&>;
+/// It looks at one value of the epochs, and adds none.
+template <class T> concept HasWatch = requires(const T& t) {
+  { t.watch } -> std::same_as<const Watch&>;
+};
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
 template <class T> concept HasNamedState = HasState<T> && requires(T t) { std::string(t.saved_as()); };
 }  // namespace detail
@@ -89,6 +94,10 @@ class AnyCallback {
   void on_update(std::int64_t step) { held_->on_update(step); }
   /// Whether the trainer has to make step records for it (the loss of a step costs a reduction over ranks).
   bool wants_steps() const { return held_->wants_steps(); }
+  /// What it looks at after each epoch: its member `watch`; null where it has none.
+  const Watch* watch() const { return held_->watch(); }
+  /// Whether it may add scores to the record of an epoch, which callbacks behind it can watch.
+  bool adds_scores() const { return held_->adds_scores(); }
   /// The name of its state in files; empty where it has none.
   std::string saved_as() { return held_->saved_as(); }
   void serialize(OutArchive& archive, unsigned) { held_->save(archive); }
@@ -105,6 +114,8 @@ class AnyCallback {
     virtual void on_step_end(const StepRecord&, FitControl&) = 0;
     virtual void on_update(std::int64_t) = 0;
     virtual bool wants_steps() const = 0;
+    virtual const Watch* watch() const = 0;
+    virtual bool adds_scores() const = 0;
     virtual std::string saved_as() = 0;
     virtual void save(OutArchive&) = 0;
     virtual void load(InArchive&) = 0;
@@ -113,6 +124,7 @@ class AnyCallback {
     using Inner = typename Unwrapped<T>::type;
     explicit Model(T given) : callback(std::move(given)) {}
     Inner& inner() { return callback; }
+    const Inner& inner() const { return callback; }
     std::unique_ptr<Base> copy() const override { return std::make_unique<Model>(*this); }
     void on_fit_begin([[maybe_unused]] FitControl& c) override {
       if constexpr (detail::HasFitBegin<Inner>) inner().on_fit_begin(c);
@@ -135,6 +147,13 @@ class AnyCallback {
       if constexpr (detail::HasUpdate<Inner>) inner().on_update(step);
     }
     bool wants_steps() const override { return detail::HasStepEnd<Inner>; }
+    const Watch* watch() const override {
+      if constexpr (detail::HasWatch<Inner>) return &inner().watch;
+      else return nullptr;
+    }
+    bool adds_scores() const override {
+      return !detail::HasWatch<Inner> && (detail::HasEpochEnd<Inner> || detail::IsEpochFunction<Inner>);
+    }
     std::string saved_as() override {
       if constexpr (detail::HasNamedState<Inner>) return inner().saved_as();
       else return {};
@@ -164,6 +183,9 @@ class Callbacks {
   void add(AnyCallback callback);
   std::size_t size() const { return all_.size(); }
   bool wants_steps() const;
+  /// Throws ArgumentError where one watches what the fit's epochs will not have, or in the direction that is not better.
+  /// `measured`: an epoch's record with what the fit itself measures.
+  void check_watches(const EpochRecord& measured);
 
   void on_fit_begin(FitControl& control);
   void on_fit_end(const History& history);

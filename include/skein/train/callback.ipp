@@ -31,6 +31,14 @@ SKEIN_INLINE bool Callbacks::wants_steps() const {
   return false;
 }
 
+SKEIN_INLINE void Callbacks::check_watches(const EpochRecord& measured) {
+  for (AnyCallback& each : all_) {
+    if (each.adds_scores()) return;  // names of its own, which the others may watch
+    const std::string name = each.saved_as();
+    if (const Watch* const watch = each.watch()) check_watch(measured, *watch, name.empty() ? "a callback" : name.c_str());
+  }
+}
+
 SKEIN_INLINE void Callbacks::on_fit_begin(FitControl& control) {
   for (auto& each : all_) each.on_fit_begin(control);
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Metrics that a fit or an evaluation refuses beforehand: without a name, of the same name, of the wrong kind of answers, or with
-// a threshold that no output crosses.
+// a threshold that no output crosses; and what a fit measures, for those that watch it.
 #pragma once
 #include <vector>
 
 #include "../core/error.hpp"
 #include "../core/text.hpp"
 #include "fit_facts.hpp"
+#include "records.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -49,6 +50,18 @@ inline void check_metrics(const FitFacts& facts, const std::vector<AnyMetric>& m
   check_names(metrics);
   check_kinds(facts, metrics);
   check_thresholds(facts, metrics);
+}
+
+/// The record of an epoch with what a fit measures of it: zeros, with the metrics where there is a validation.
+inline EpochRecord what_is_measured(const FitFacts& facts, bool validates, const std::vector<AnyMetric>& metrics) {
+  EpochRecord record;
+  record.training.loss = 0;
+  if (facts.labels) record.training.accuracy = 0;
+  if (!validates) return record;
+  record.validation = record.training;
+  for (const AnyMetric& m : metrics)
+    if (m.has_column()) record.validation.set(m.name(), 0);
+  return record;
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

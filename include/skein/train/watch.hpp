@@ -26,6 +26,10 @@ inline Watch lowest(std::string name) { return {std::move(name), false}; }
 /// The watched value of an epoch. NaN where it was not measured.
 double watched_value(const EpochRecord& epoch, const Watch& watch);
 
+/// Throws ArgumentError, with the callback's name, where the record of an epoch that is still to come, with what a fit measures,
+/// has no such value, or where the other direction is better.
+void check_watch(const EpochRecord& measured, const Watch& watch, const char* callback);
+
 /// The best value so far of what is watched, and its epoch. Part of the state of a callback.
 struct BestValue {
   double value = 0;

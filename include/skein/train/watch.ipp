@@ -41,17 +41,22 @@ inline void check_direction(const Watch& watch, const char* callback) {
                       watch.name + "' for the best, and the " + (watch.higher_is_better ? "least" : "greatest") +
                       " one is: .watch = " + right + "(\"" + watch.name + "\")");
 }
+/// "the validation has 'loss', 'accuracy': name one of these, as in .watch = highest("accuracy")".
+inline std::string what_there_is(const EpochRecord& record, const Watch& watch) {
+  const Scores& scores = *scores_of(record, watch).first;
+  const bool validation = &scores == &record.validation, measured = record.validation.measured();
+  return std::string(validation ? "the validation"
+                     : measured ? "the training"
+                                : "the training, as there is no .validate set,") +
+         " has " + names_of(scores) + ": name one of these, as in .watch = " +
+         (scores.accuracy == scores.accuracy ? "highest(\"accuracy\")" : "lowest(\"loss\")");
+}
 [[noreturn]] inline void refuse_watch(const EpochRecord& record, const Watch& watch, const char* callback) {
   const auto [scores, name] = scores_of(record, watch);
-  const bool validation = scores == &record.validation;
-  std::string there;
-  if (scores->loss != scores->loss && name == "loss") there = "the loss is NaN: look at the data and lower the rate";
-  else
-    there = std::string(validation ? "the validation" : "the training, as there is no .validate set,") + " has " +
-            names_of(*scores) + ": name one of these, as in .watch = " +
-            (scores->accuracy == scores->accuracy ? "highest(\"accuracy\")" : "lowest(\"loss\")");
   throw ArgumentError(std::string(callback) + " watches '" + watch.name + "', which is not a number after epoch " +
-                      std::to_string(record.epoch) + "; " + there);
+                      std::to_string(record.epoch) + "; " +
+                      (scores->loss != scores->loss && name == "loss" ? "the loss is NaN: look at the data and lower the rate"
+                                                                      : what_there_is(record, watch)));
 }
 }  // namespace detail
 
@@ -60,6 +65,13 @@ SKEIN_INLINE double watched_value(const EpochRecord& epoch, const Watch& watch) 
   if (name == "loss") return scores->loss;
   if (const double* value = scores->find(name)) return *value;
   return name == "accuracy" ? scores->accuracy : not_measured;
+}
+
+SKEIN_INLINE void check_watch(const EpochRecord& measured, const Watch& watch, const char* callback) {
+  detail::check_direction(watch, callback);
+  if (const double value = watched_value(measured, watch); value == value) return;
+  throw ArgumentError("fit: " + std::string(callback) + " watches '" + watch.name + "', which this fit does not measure; " +
+                      detail::what_there_is(measured, watch));
 }
 
 SKEIN_INLINE bool BestValue::improved_by(const EpochRecord& record, const Watch& watch, double least_change,
