@@ -342,5 +342,24 @@ TEST_CASE("the reduction on a plateau agrees with PyTorch's ReduceLROnPlateau") 
   CHECK_THROWS_WITH(wrong.on_fit_begin(control), "ReduceOnPlateau: .factor must be between 0 and 1");
   CHECK_THROWS_WITH(ReduceOnPlateau{.patience = -1}.on_fit_begin(control),
                     "ReduceOnPlateau: .patience is -1: give 0 or more epochs");
+  CHECK_THROWS_WITH(ReduceOnPlateau{.cooldown = -1}.on_fit_begin(control),
+                    "ReduceOnPlateau: .cooldown is -1: give 0 or more epochs");
+  CHECK_THROWS_WITH(ReduceOnPlateau{.threshold = not_measured}.on_fit_begin(control),
+                    "ReduceOnPlateau: .threshold is nan: give 0 or more");
+  CHECK_THROWS_WITH(ReduceOnPlateau{.least_factor = 2}.on_fit_begin(control),
+                    "ReduceOnPlateau: .least_factor is 2: give a share of the rate, from 0 to 1");
   CHECK_THROWS_WITH(EarlyStopping{.patience = -1}.on_fit_begin(control), "EarlyStopping: .patience is -1: give 0 or more epochs");
+  CHECK_THROWS_WITH(EarlyStopping{.least_change = -0.1}.on_fit_begin(control),
+                    "EarlyStopping: .least_change is -0.1: give 0 or more");
+}
+
+TEST_CASE("the reduction on a plateau does not raise a rate that is lower already") {
+  ReduceOnPlateau reduce{.patience = 0, .least_factor = 0.1};
+  FitControl control;
+  control.set_rate_factor(0.01);  // by another callback
+  for (int e = 1; e < 4; ++e) {
+    auto record = epoch(e, 1);
+    reduce.on_epoch_end(record, control);
+  }
+  CHECK(control.rate_factor() == 0.01);
 }

@@ -10,8 +10,17 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
+namespace detail {
+/// Throws ArgumentError unless 0 <= value <= most.
+inline void demand_range(const char* option, double value, double most) {
+  if (value >= 0 && value <= most) return;
+  throw ArgumentError(text("{} is {}: give {}", option, value, most == 1 ? "a share of the rate, from 0 to 1" : "0 or more"));
+}
+}  // namespace detail
+
 SKEIN_INLINE void EarlyStopping::on_fit_begin(FitControl&) {
   if (patience < 0) throw ArgumentError(text("EarlyStopping: .patience is {}: give 0 or more epochs", patience));
+  detail::demand_range("EarlyStopping: .least_change", least_change, std::numeric_limits<double>::max());
 }
 
 SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, FitControl& control) {
@@ -25,6 +34,9 @@ SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, FitControl& co
 SKEIN_INLINE void ReduceOnPlateau::on_fit_begin(FitControl&) {
   if (patience < 0) throw ArgumentError(text("ReduceOnPlateau: .patience is {}: give 0 or more epochs", patience));
   if (!(factor > 0 && factor < 1)) throw ArgumentError("ReduceOnPlateau: .factor must be between 0 and 1");
+  if (cooldown < 0) throw ArgumentError(text("ReduceOnPlateau: .cooldown is {}: give 0 or more epochs", cooldown));
+  detail::demand_range("ReduceOnPlateau: .threshold", threshold, std::numeric_limits<double>::max());
+  detail::demand_range("ReduceOnPlateau: .least_factor", least_factor, 1);
 }
 
 SKEIN_INLINE void ReduceOnPlateau::on_epoch_end(EpochRecord& epoch, FitControl& control) {
@@ -32,7 +44,8 @@ SKEIN_INLINE void ReduceOnPlateau::on_epoch_end(EpochRecord& epoch, FitControl& 
   else ++bad_epochs;
   if (cooling > 0) --cooling, bad_epochs = 0;
   if (bad_epochs <= patience) return;
-  control.set_rate_factor(std::max(control.rate_factor() * factor, least_factor));
+  const double now = control.rate_factor();
+  control.set_rate_factor(std::max(now * factor, std::min(now, least_factor)));  // never up, whoever has set it lower
   cooling = cooldown;
   bad_epochs = 0;
 }
