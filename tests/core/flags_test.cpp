@@ -85,8 +85,36 @@ TEST_CASE("A flag that there is not, and a value that is none, are one sentence 
   CHECK(refused({"--lr", "fast"}) == "--lr is \"fast\": a number from 0 to 10 is wanted");
   CHECK(refused({"--momentum", "nan"}) == "--momentum is \"nan\": a number is wanted");
   CHECK(refused({"--network=resnet"}) == "--network is \"resnet\": one of mlp, lenet is wanted");
+  CHECK(refused({"--seed", "+-1"}) == "--seed is \"+-1\": a whole number is wanted");
+  CHECK(refused({"--stages="}) == "--stages is \"\": a list with commas of whole numbers of at least 2 is wanted");
   CHECK(refused({"--quiet=maybe"}) == "--quiet is \"maybe\": true or false is wanted");
   CHECK(refused({"--stages", "2,x"}) == "--stages is \"2,x\": a list with commas of whole numbers of at least 2 is wanted");
+}
+
+TEST_CASE("A number may have a plus, and a list of words may be empty", "[core]") {
+  CHECK(read({"--lr", "+0.5"}).lr == 0.5f);
+  CHECK(read({"--epochs=+3"}).epochs == 3);
+  CHECK(read({"--seed", "+7"}).seed == 7);
+  CHECK(read({"--names", "a,b", "--names="}).names.empty());
+  CHECK(read({"--names", ""}).names.empty());
+}
+
+TEST_CASE("A flag is not taken for the value of the one before it", "[core]") {
+  CHECK(refused({"--data-folder", "--quiet"}) == "--data-folder has no value: words is wanted");
+  CHECK(refused({"--data-folder", "--no-full"}) == "--data-folder has no value: words is wanted");
+  CHECK(refused({"--names", "--lr=0.1"}) == "--names has no value: a list with commas of words is wanted");
+  CHECK(refused({"--data-folder", "--help"}) == "--data-folder has no value: words is wanted");
+  CHECK(read({"--data-folder", "--other"}).data == "--other");
+  CHECK(read({"--data-folder=--quiet"}).data == "--quiet");
+}
+
+TEST_CASE("The flag that is nearest to a wrong one is named, and none for other letters", "[core]") {
+  CHECK(refused({"-lr", "0.1"}) == "there is no flag -lr: is --lr meant?");
+  CHECK(refused({"epochs=3"}) == "there is no flag epochs: is --epochs meant?");
+  CHECK(refused({"---epochs"}) == "there is no flag ---epochs: is --epochs meant?");
+  CHECK(refused({"--bs", "3"}) == "there is no flag --bs");
+  CHECK(refused({"--wd", "3"}) == "there is no flag --wd");
+  CHECK(refused({"-"}) == "there is no flag -");
 }
 
 TEST_CASE("A flag's bounds are values that it takes, and an upper one alone is said", "[core]") {
@@ -116,7 +144,7 @@ TEST_CASE("The list of flags has what they take and their defaults", "[core]") {
         "usage: program [--flag value]...\n"
         "  --epochs  passes over the data; a whole number from 1 to 1000000 (5)\n"
         "  --lr      learning rate; a number (0.05)\n"
-        "  --names   words\n"
+        "  --names   a list with commas of words\n"
         "  --help    this list\n");
   CHECK_THROWS_WITH(flags("lr", o.lr), Catch::Contains("there is a flag --lr already"));
   bool ran = true;

@@ -44,7 +44,8 @@ struct FlagEntry {
 
 /// The flags of a program. `Flags flags; flags("lr", lr, "learning rate").within(0, 10); flags.read(argc, argv);`, or by sk::run
 /// (core/run.hpp). A flag is --name VALUE or --name=VALUE; a truth value is --name, --no-name or --name=true; of several values
-/// it is --name 1,2,4. In a name - and _ are alike.
+/// it is --name 1,2,4, and --name= sets no words. In a name - and _ are alike. A value that is the name of a flag is given as
+/// --name=--other.
 class Flags {
  public:
   /// A flag just named: what values it takes.
@@ -86,7 +87,8 @@ class Flags {
  private:
   Flag add(detail::FlagEntry entry);
   detail::FlagEntry* find(std::string_view name);
-  bool switched_off(std::string_view given);  // --no-name of a truth value
+  bool is_flag(std::string_view given);
+  detail::FlagEntry* to_switch_off(std::string_view given);  // --no-name of a truth value
   detail::FlagEntry& named(std::string_view given, std::string_view program);
   [[noreturn]] void refuse(const std::string& what, std::string_view program) const;
 

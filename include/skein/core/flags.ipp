@@ -41,6 +41,7 @@ template <class T> double bound_as(double bound) {
 /// The whole text as a number that the variable and the flag's range have.
 template <class T> bool set_number(std::string_view text, T& value, const FlagEntry& e) {
   std::conditional_t<std::signed_integral<T>, std::int64_t, T> read{};
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);  // from_chars knows no plus
   const auto [end, fault] = std::from_chars(text.data(), text.data() + text.size(), read);
   if (fault != std::errc{} || end != text.data() + text.size() || !std::isfinite(static_cast<double>(read))) return false;
   if (static_cast<double>(read) < bound_as<T>(e.low) || static_cast<double>(read) > bound_as<T>(e.high)) return false;
@@ -61,7 +62,7 @@ template <class T, class Set> bool set_each(std::string_view text, std::vector<T
   values.clear();
   for (const std::string& part : between_commas(text))
     if (!set(part, values.emplace_back())) return false;
-  return !values.empty();
+  return !values.empty() || std::same_as<T, std::string>;  // an empty text is no number
 }
 
 SKEIN_INLINE bool set_flag(const FlagEntry& e, std::string_view text) {
@@ -141,8 +142,9 @@ SKEIN_INLINE std::string wanted_of_flag(const FlagEntry& e) {
       wanted = "a list with commas of whole numbers";
       break;
     case FlagKind::words:
-    case FlagKind::many_words:
       return "words";
+    case FlagKind::many_words:
+      return "a list with commas of words";
     default:
       wanted = "a whole number";
   }
@@ -191,25 +193,31 @@ SKEIN_INLINE detail::FlagEntry* Flags::find(std::string_view name) {
   return nullptr;
 }
 
+SKEIN_INLINE bool Flags::is_flag(std::string_view given) {
+  const std::string name = given.starts_with("--") ? detail::with_dashes(given.substr(2, given.find('=') - 2)) : "";
+  return name == "help" || find(name) || to_switch_off(given);
+}
+
 SKEIN_INLINE void Flags::refuse(const std::string& what, std::string_view program) const {
   throw FlagError(what + "\n" + help(program));
 }
 
-SKEIN_INLINE bool Flags::switched_off(std::string_view given) {
+SKEIN_INLINE detail::FlagEntry* Flags::to_switch_off(std::string_view given) {
   detail::FlagEntry* e = given.starts_with("--no-") ? find(detail::with_dashes(given.substr(5))) : nullptr;
-  if (!e || e->kind != detail::FlagKind::truth) return false;
-  *static_cast<bool*>(e->value) = false;
-  return true;
+  return e && e->kind == detail::FlagKind::truth ? e : nullptr;
 }
 
 SKEIN_INLINE detail::FlagEntry& Flags::named(std::string_view given, std::string_view program) {
-  const std::string name = given.starts_with("--") ? detail::with_dashes(given.substr(2)) : "";
-  if (detail::FlagEntry* e = find(name)) return *e;
-  std::string near;
+  const std::string name = detail::with_dashes(given.substr(std::min(given.find_first_not_of('-'), given.size())));
+  detail::FlagEntry* const same = find(name);
+  if (same && given.starts_with("--") && given.size() == name.size() + 2) return *same;
+  const detail::FlagEntry* near = same;
+  std::size_t least = name.size() / 2 + 1;  // a name of other letters is not meant
   for (const detail::FlagEntry& e : entries_)
-    if (!name.empty() && (detail::letters_apart(name, e.name) <= 2 || e.name.starts_with(name)))
-      near = ": is --" + e.name + " meant?";
-  refuse("there is no flag " + std::string(given) + near, program);
+    if (const std::size_t apart = e.name.starts_with(name) ? 0 : detail::letters_apart(name, e.name); apart < least && apart <= 2)
+      near = &e, least = apart;
+  const std::string meant = near && !name.empty() ? ": is --" + near->name + " meant?" : "";
+  refuse("there is no flag " + std::string(given) + meant, program);
 }
 
 SKEIN_INLINE bool Flags::read(int argc, const char* const* argv) {
@@ -221,12 +229,15 @@ SKEIN_INLINE bool Flags::read(int argc, const char* const* argv) {
       std::fputs(help(program).c_str(), stdout);
       return false;
     }
-    if (switched_off(given)) continue;
+    if (const detail::FlagEntry* off = to_switch_off(given)) {
+      *static_cast<bool*>(off->value) = false;
+      continue;
+    }
     const std::size_t sign = std::min(given.find('='), given.size());
     const bool alone = sign == given.size();
     detail::FlagEntry& e = named(given.substr(0, sign), program);
     const bool truth = alone && e.kind == detail::FlagKind::truth;
-    if (alone && !truth && i + 1 == argc)
+    if (alone && !truth && (i + 1 == argc || is_flag(argv[i + 1])))
       refuse("--" + e.name + " has no value: " + detail::wanted_of_flag(e) + " is wanted", program);
     const std::string_view value = truth ? "true" : alone ? argv[++i] : given.substr(sign + 1);
     if (!detail::set_flag(e, value))
