@@ -300,7 +300,11 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
         "loader: .sizes says that rank 1 has 5 samples, its data set has 10");
   CHECK(says({.batch = 4, .ranks = 2, .shards = 1}) ==
         "loader: 1 virtual shards are too few for 2 ranks: each rank holds at least one");
-  CHECK(says({.batch = 4, .prefetch = Prefetch::off, .held = -1}) == "loader: .held is -1 batches: give 0 or more");
+  CHECK(says({.batch = 4, .prefetch = Prefetch::off, .held = -1}) == "loader: .held is -1 batches: give 0 to 1000000");
+  constexpr int every = std::numeric_limits<int>::max();
+  CHECK(says({.batch = 4, .prefetch = Prefetch::off, .held = every}).find("give 0 to 1000000") != std::string::npos);
+  CHECK(says({.batch = 4, .prefetch_threads = -2}) ==
+        "loader: .prefetch_threads is -2: give the number of threads that stage batches, or 0 for as many as suit the cores");
   CHECK(says({.batch = 4, .shards = 2, .partition = Partition::local}).find("use Partition::shared") != std::string::npos);
   CHECK(thrown([] { Loader<float> loader{DatasetView{}, LoaderOptions{.batch = 1}}; }).says("give it a data set"));
   CHECK(thrown([] {
@@ -370,6 +374,7 @@ TEST_CASE("prefetch threads are there only where cores are spare, several where 
   CHECK(threads(slow, {.busy_threads = cores - 9}) == 4);
   CHECK(threads(map(subset(slow, {0, 5}), [](auto) {}), {.busy_threads = cores - 3}) == 3);
   CHECK(threads(data, {.prefetch = Prefetch::on, .prefetch_threads = 3}) == 3);
+  CHECK(threads(data, {.prefetch_threads = 2, .busy_threads = cores}) == 2);  // asked for
   CHECK(threads(data, {.prefetch = Prefetch::off, .prefetch_threads = 3}) == 0);
 }
 

@@ -27,7 +27,8 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
-/// Whether threads stage batches ahead. automatic: where there are more cores than `busy_threads`.
+/// Whether threads stage batches ahead. automatic: where there are more cores than `busy_threads`, or where their number is
+/// given.
 enum class Prefetch { automatic, on, off };
 
 namespace detail {
@@ -58,7 +59,9 @@ struct LoaderOptions {
   std::span<const std::int64_t> sizes{};  ///< Partition::local: the shard sizes of all ranks (copied)
   LastBatch last = LastBatch::keep;
   Prefetch prefetch = Prefetch::automatic;
-  int prefetch_threads = 0;           ///< 0: one; of a set that prefers_threads, one on each core that is not busy, at most four
+  /// 0: one; of a set that prefers_threads, one on each core that is not busy, at most four. A number that is given is
+  /// started on busy cores too, but for Prefetch::off.
+  int prefetch_threads = 0;
   int busy_threads = 1;               ///< threads that compute meanwhile (all ranks' on these cores)
   HostMemory memory{};                ///< what the batches are staged in
   int held = 0;                       ///< so many batches stay as they are while later ones are asked for

@@ -47,9 +47,10 @@ template <class Scalar> Loader<Scalar>::~Loader() {
 }
 
 template <class Scalar> int Loader<Scalar>::wanted_threads() const {
+  if (options_.prefetch == Prefetch::off) return 0;
+  if (options_.prefetch_threads > 0) return options_.prefetch_threads;  // asked for, wherever they run
   const int spare = available_cores() - options_.busy_threads;
-  if (options_.prefetch == Prefetch::off || (options_.prefetch == Prefetch::automatic && spare < 1)) return 0;
-  if (options_.prefetch_threads > 0) return options_.prefetch_threads;
+  if (options_.prefetch == Prefetch::automatic && spare < 1) return 0;
   return data_.prefers_threads() ? std::clamp(spare, 1, 4) : 1;
 }
 
@@ -128,7 +129,12 @@ template <class Scalar> void Loader<Scalar>::check() const {
                                  : "loader: the data set has tokens: ask for them with .tokens = true");
   if (o.ranks < 1 || o.rank < 0 || o.rank >= o.ranks)
     throw ArgumentError("loader: rank " + std::to_string(o.rank) + " is not one of " + std::to_string(o.ranks));
-  if (o.held < 0) throw ArgumentError("loader: .held is " + std::to_string(o.held) + " batches: give 0 or more");
+  constexpr int most = 1'000'000;  // of what has memory for a batch each
+  if (o.held < 0 || o.held > most)
+    throw ArgumentError("loader: .held is " + std::to_string(o.held) + " batches: give 0 to " + std::to_string(most));
+  if (o.prefetch_threads < 0 || o.prefetch_threads > most)
+    throw ArgumentError("loader: .prefetch_threads is " + std::to_string(o.prefetch_threads) +
+                        ": give the number of threads that stage batches, or 0 for as many as suit the cores");
   if (o.shards != 0 && o.partition == Partition::local)
     throw ArgumentError(
         "loader: virtual shards are cut out of global batches: with Partition::local each rank has batches of its own; use "

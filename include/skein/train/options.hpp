@@ -30,7 +30,7 @@ struct FitLoader {
   data::Partition partition = data::Partition::shared;  ///< `local`: each rank's data set is its own shard
   data::LastBatch last = data::LastBatch::keep;         ///< `drop`: samples that fill no batch are left out
   data::Prefetch prefetch = data::Prefetch::automatic;  ///< whether threads stage batches ahead
-  int prefetch_threads = 0;                             ///< 0: one, or more for a set that `prefers_threads`
+  int prefetch_threads = 0;  ///< 0: one, or more for a set that `prefers_threads`; else so many, on busy cores too
 };
 
 /// How a step is made of batches: `.step = {.accumulate = 4}`.
