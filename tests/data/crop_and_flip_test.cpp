@@ -83,6 +83,18 @@ TEST_CASE("CropAndFlip of other extents than the sample's is refused", "[data][c
   }
 }
 
+TEST_CASE("CropAndFlip by a padding that is no number of pixels is refused", "[data][crop]") {
+  for (const int padding : {-4, -1, 2'000'000'000}) {
+    Image image = whole();
+    CHECK_THROWS_WITH((sk::data::CropAndFlip{{height, width, channels}, padding}(std::span<float>(image), 0, 0)),
+                      Catch::Contains(".padding is " + std::to_string(padding) + " pixels: give 0"));
+  }
+  Image image = whole();
+  CHECK_THROWS_WITH((sk::data::CropAndFlip{{-height, -width, channels}}(std::span<float>(image), 0, 0)),
+                    Catch::Contains("-5 x -4 x 2"));
+  CHECK_NOTHROW((sk::data::CropAndFlip{{height, width, channels}, 50}(std::span<float>(image), 0, 0)));
+}
+
 namespace {
 constexpr int images = 53;  // no number of ranks and no batch divides it
 /// Samples whose labels are their indices.

@@ -40,11 +40,13 @@ inline constexpr NormalizeChannels<3> cifar10_channels{{0.4914, 0.4822, 0.4465},
 /// normalisation, so that zeros are black: map(map(set, CropAndFlip{{32, 32, 3}}), cifar10_channels).
 struct CropAndFlip {
   std::array<int, 3> extents{32, 32, 3};  ///< height, width, channels
-  int padding = 4;
+  int padding = 4;                        ///< pixels, 0 or more
   Seed seed{};
 
   template <class Scalar> void operator()(std::span<Scalar> sample, std::int64_t index, std::int64_t epoch) const {
-    if (static_cast<long>(sample.size()) != 1L * extents[0] * extents[1] * extents[2]) refuse(sample.size());
+    const long values = 1L * extents[0] * extents[1] * extents[2];
+    if (static_cast<long>(sample.size()) != values || std::min(extents[0], extents[1]) < 1) refuse(sample.size());
+    if (padding < 0 || padding > most_padding) refuse_padding();
     const std::uint64_t key = random_key(random_key(seed.value, 0x63726f70), static_cast<std::uint64_t>(epoch));  // "crop"
     const auto draw = [&](std::uint64_t which, int n) {
       const float u = random_uniform(key, static_cast<std::uint64_t>(index), which);
@@ -55,10 +57,15 @@ struct CropAndFlip {
   }
 
  private:
+  static constexpr int most_padding = 1'000'000;
   [[noreturn]] void refuse(std::size_t values) const {
     throw ShapeError("CropAndFlip of images of " + std::to_string(extents[0]) + " x " + std::to_string(extents[1]) + " x " +
                      std::to_string(extents[2]) + " (height x width x channels) was given a sample of " + std::to_string(values) +
                      " values: give it the .extents of the set's samples");
+  }
+  [[noreturn]] void refuse_padding() const {
+    throw ArgumentError("CropAndFlip: .padding is " + std::to_string(padding) + " pixels: give 0, for flips alone, to " +
+                        std::to_string(most_padding));
   }
   /// Row r gets row r + down, column c column c + right, zeros where there is none. In place: rows in the order that reads first.
   template <class Scalar> void shift(std::span<Scalar> sample, int down, int right) const {
