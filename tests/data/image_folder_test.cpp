@@ -191,6 +191,23 @@ TEST_CASE("Of more than ten classes without names each keeps its number") {
   }
 }
 
+TEST_CASE("Classes that would lie in one folder, and values that are no pixels, are not written") {
+  const support::TemporaryFolder folder;
+  const auto says = [&](const std::vector<std::string>& names) {
+    return fault([&] { write_image_folder(images(3), folder / "set", names); });
+  };
+  CHECK_THAT(says({"cat", "dog", "cat"}), Contains("two classes have the name \"cat\""));
+  CHECK_THAT(says({"2"}), Contains("two classes have the name \"2\""));  // as the third without a name has
+  for (const std::string name : {"", ".", "..", "n/a", "../cat"})
+    CHECK_THAT(says({name}), Contains("the class name \"" + name + "\" is no name of a folder"));
+  CHECK_FALSE(std::filesystem::exists(folder / "set"));
+  CHECK_THAT(fault([&] { write_image_folder(images(3).normalize(0.5, 0.1), folder / "set"); }),
+             Contains("sample 0 has the value -5.0") && Contains("set.normalize(0, 1)"));
+  const InMemory<float> unknown(sk::Extents{3, {1, 1, 1}}, std::vector<float>{NAN}, std::vector<std::int32_t>{0}, 0, 1,
+                                NonFinite::keep);
+  CHECK_THAT(fault([&] { write_image_folder(unknown, folder / "set"); }), Contains("sample 0 has the value nan"));
+}
+
 TEST_CASE("Folders that have no images say so") {
   const support::TemporaryFolder folder;
   write_image_folder(images(3), folder / "links");

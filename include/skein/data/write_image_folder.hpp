@@ -8,16 +8,43 @@
 #include <string>
 #include <vector>
 
+#include "../core/text.hpp"
 #include "image_file.hpp"
 #include "view.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
+namespace detail {
+/// Throws ArgumentError where two classes would lie in one folder, or one in none of its own.
+inline void check_class_names(const std::vector<std::string>& names) {
+  for (std::size_t k = 0; k < names.size(); ++k) {
+    const std::string& name = names[k];
+    if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos)
+      throw ArgumentError("write_image_folder: the class name " + in_quotes(name, '"') + " is no name of a folder");
+    if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k), name) !=
+        names.begin() + static_cast<std::ptrdiff_t>(k))
+      throw ArgumentError("write_image_folder: two classes have the name " + in_quotes(name, '"') +
+                          ": give each a folder of its own");
+  }
+}
+/// The pixels of sample i. Throws ArgumentError for a value that is none.
+inline void round_pixels(const std::vector<float>& x, std::int64_t i, std::vector<std::uint8_t>& to) {
+  for (std::size_t k = 0; k < x.size(); ++k) {
+    const float pixel = x[k] * 255 + 0.5f;
+    if (!(pixel >= 0 && pixel < 256))
+      throw ArgumentError("write_image_folder: sample " + std::to_string(i) + " has the value " + std::to_string(x[k]) +
+                          ", and pixels are 0 to 1: write the set as it is before normalize(), set.normalize(0, 1)");
+    to[k] = static_cast<std::uint8_t>(pixel);
+  }
+}
+}  // namespace detail
+
 /// Writes each sample of a set of images as a PNG file, root/class/000012.png, in folders that it makes: those of `class_names`,
 /// and 0, 1, ... of classes without a name; of more than ten classes 00, 01, ..., so that ImageFolder, which numbers classes in
 /// the order of their names, gives back the same labels. Names that are given in another order change them. Throws ArgumentError
-/// for a set without one label a sample, or whose samples are not (height, width, 1 or 3); FileError where a folder or a file
-/// cannot be written.
+/// for a set without one label a sample, or whose samples are not (height, width, 1 or 3), for a value that is not within 0 and
+/// 1, as of a set that is normalised, and for a class name that is no name of a folder or stands there twice; FileError where a
+/// folder or a file cannot be written.
 template <bool Linked = SKEIN_WITH_IMAGES != 0>
 void write_image_folder(const DatasetView& set, const std::string& root, std::vector<std::string> class_names = {}) {
   detail::assert_images_linked<Linked>();
@@ -30,6 +57,7 @@ void write_image_folder(const DatasetView& set, const std::string& root, std::ve
     const std::string number = std::to_string(k);
     class_names.push_back(std::string(digits - number.size(), '0') + number);
   }
+  detail::check_class_names(class_names);
   for (const std::string& name : class_names) {
     const std::filesystem::path folder = std::filesystem::path(root) / name;
     std::error_code error;
@@ -45,8 +73,7 @@ void write_image_folder(const DatasetView& set, const std::string& root, std::ve
     if (label < 0 || label >= static_cast<std::int32_t>(class_names.size()))
       throw ArgumentError("write_image_folder: sample " + std::to_string(i) + " has the label " + std::to_string(label) + " of " +
                           std::to_string(class_names.size()) + " classes");
-    for (std::size_t k = 0; k < x.size(); ++k)
-      image.values[k] = static_cast<std::uint8_t>(std::clamp(x[k] * 255 + 0.5f, 0.0f, 255.0f));
+    detail::round_pixels(x, i, image.values);
     char name[32];
     std::snprintf(name, sizeof name, "%06lld.png", static_cast<long long>(i));
     write_png<Linked>((std::filesystem::path(root) / class_names[static_cast<std::size_t>(label)] / name).string(), image);
