@@ -191,6 +191,30 @@ TEST_CASE("Of more than ten classes without names each keeps its number") {
   }
 }
 
+TEST_CASE("Channels of a folder that are none are refused before a file is read") {
+  const support::TemporaryFolder folder;
+  write_image_folder(images(3), folder / "set");
+  for (const int channels : {4, 0, -1})
+    for (const ImageSize size : {ImageSize{}, ImageSize{4, 4}})
+      CHECK_THAT(fault([&] { ImageFolder(folder / "set", {.size = size, .channels = channels}); }),
+                 Contains("ImageFolder: .channels is " + std::to_string(channels) + ": 3, red, green and blue, or 1"));
+}
+
+TEST_CASE("A class has the images of folders that are links too, and one that leads back is refused") {
+  const support::TemporaryFolder folder;
+  write_image_folder(images(6), folder / "set");
+  write_image_folder(images(3), folder / "more");
+  std::filesystem::create_directory_symlink("../../more/1", folder / "set/1/link");
+  const ImageFolder read(folder / "set");
+  CHECK(read.size() == 7);
+  CHECK_THAT(read.path(4), Contains("set/1/link/000001.png"));
+  std::int32_t label = -1;
+  (void)sample(read, 4, label);
+  CHECK(label == 1);
+  std::filesystem::create_directory_symlink("..", folder / "set/2/back");
+  CHECK_THAT(fault([&] { ImageFolder(folder / "set"); }), Contains("take out a link that leads back to a folder above"));
+}
+
 TEST_CASE("Classes that would lie in one folder, and values that are no pixels, are not written") {
   const support::TemporaryFolder folder;
   const auto says = [&](const std::vector<std::string>& names) {

@@ -24,25 +24,29 @@ struct ImageFolderOptions {
 };
 
 /// Images in files, read when a batch needs them. The classes are the folders below the root, in the order of their names; within
-/// a class files of all folders below count, in the order of their paths, so that all ranks have the same. Files that are not
-/// named .png, .jpg or .jpeg are left out. Pixels are served as byte / 255, (height, width, channels).
+/// a class files of all folders below count, of links to folders too, in the order of their paths, so that all ranks have the
+/// same. Files that are not named .png, .jpg or .jpeg are left out. Pixels are served as byte / 255, (height, width, channels).
 class ImageFolder {
  public:
   static constexpr bool prefers_threads = true;
 
-  /// Lists the files. Throws FileError where the root is no folder, has no folders, or there is no image in one of them.
+  /// Lists the files. Throws FileError where the root is no folder, has no folders, or there is no image in one of them,
+  /// ArgumentError for other channels than 3 and 1, or a size that is none.
   template <bool Linked = SKEIN_WITH_IMAGES != 0>
   explicit ImageFolder(const std::string& root, const ImageFolderOptions& options = {}) : options_(options) {
     detail::assert_images_linked<Linked>();
     namespace fs = std::filesystem;
+    if (options.channels != 1 && options.channels != 3)
+      throw ArgumentError("ImageFolder: .channels is " + std::to_string(options.channels) +
+                          ": 3, red, green and blue, or 1, gray; transparent pixels are laid over black");
     std::error_code none;
     if (!fs::is_directory(root, none)) throw FileError(root, -1, "is no folder");
-    for_each_entry<fs::directory_iterator>(root, [&](const fs::directory_entry& entry) {
+    for_each_entry(root, [&](const fs::directory_entry& entry) {
       if (entry.is_directory(none)) classes_.push_back(entry.path().filename().string());
     });
     if (classes_.empty()) throw FileError(root, -1, "has no folders: images lie in one for each class, root/class/image.png");
     std::sort(classes_.begin(), classes_.end());
-    for (std::size_t k = 0; k < classes_.size(); ++k) list(fs::path(root) / classes_[k], static_cast<std::int32_t>(k));
+    for (std::size_t k = 0; k < classes_.size(); ++k) list_class(fs::path(root) / classes_[k], static_cast<std::int32_t>(k));
     const bool given = options.size.height != 0 || options.size.width != 0;
     if (!given) options_.size = detail::read_image_file(path(0), options.channels, options.pixel_limit).size;
     if (options_.size.height < 1 || options_.size.width < 1)
@@ -79,21 +83,30 @@ class ImageFolder {
 
  private:
   static std::string text(ImageSize s) { return std::to_string(s.height) + " x " + std::to_string(s.width); }
-  template <class Iterator, class Act> static void for_each_entry(const std::filesystem::path& folder, const Act& act) {
+  template <class Act> static void for_each_entry(const std::filesystem::path& folder, const Act& act) {
     std::error_code error;
-    for (Iterator entry(folder, error); !error && entry != Iterator(); entry.increment(error)) act(*entry);
-    if (error) throw FileError(folder.string(), -1, "the folder, or one below it, cannot be listed", error.value());
+    for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
+      act(*entry);
+    if (error) throw FileError(folder.string(), -1, "the folder cannot be listed", error.value());
   }
-  void list(const std::filesystem::path& folder, std::int32_t label) {
+  void list_class(const std::filesystem::path& folder, std::int32_t label) {
     const auto before = static_cast<std::ptrdiff_t>(files_.size());
-    for_each_entry<std::filesystem::recursive_directory_iterator>(folder, [&](const std::filesystem::directory_entry& entry) {
-      std::error_code none;  // of a link that leads nowhere
-      if (entry.is_regular_file(none) && detail::names_image(entry.path().string()))
-        files_.emplace_back(entry.path().string(), label);
-    });
+    list(folder, label, 0);
     if (before == static_cast<std::ptrdiff_t>(files_.size()))
       throw FileError(folder.string(), -1, "has no image named .png, .jpg or .jpeg: a class without samples");
     std::sort(files_.begin() + before, files_.end());
+  }
+  /// All below a folder that is so deep within its class. Links to folders are followed, also where one leads back.
+  void list(const std::filesystem::path& folder, std::int32_t label, int depth) {
+    if (depth > 30)
+      throw FileError(folder.string(), -1,
+                      "is more than 30 folders deep in its class: take out a link that leads back to a folder above");
+    for_each_entry(folder, [&](const std::filesystem::directory_entry& entry) {
+      std::error_code none;  // of a link that leads nowhere
+      if (entry.is_directory(none)) list(entry.path(), label, depth + 1);
+      else if (entry.is_regular_file(none) && detail::names_image(entry.path().string()))
+        files_.emplace_back(entry.path().string(), label);
+    });
   }
 
   ImageFolderOptions options_;
