@@ -142,6 +142,12 @@ TEST_CASE("Files that are no pair say so") {
   large.data()[2] = std::int64_t{1} << 40;
   sk::save_npy(y, large);
   CHECK_THAT(fault(x, y), Contains("y.npy"));
+  sk::save_npy(y, sk::Tensor<float, 2>(sk::Tensor<float, 2>{{1, 2}, {3, NAN}, {5, 6}}));
+  CHECK_THAT(fault(x, y), Contains("y.npy: has a target value that is no finite number, of sample 1"));
+  sk::save_npy(y, sk::Tensor<std::int32_t, 1>{0, 2, 1});
+  CHECK_THAT(support::thrown<sk::FileError>([&] { (void)from_npy(x, y, 2); }),
+             Contains("y.npy: has the label 2 of sample 1, which is not below the number of classes, 2"));
+  CHECK(from_npy(x, y, 3).target() == Target::labels(3));
   sk::save_npy(other, sk::Tensor<float, 2>(sk::dims(3, 4)));
   CHECK_THAT(fault(other), Contains("holds values of type f4, u1 is mapped"));
   CHECK_THAT(fault(folder / "none.npy"), Contains("cannot be opened"));

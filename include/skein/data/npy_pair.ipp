@@ -49,9 +49,17 @@ template <class Real> void read_npy_targets_as(const std::string& path, std::int
     throw FileError(path, 0, "has " + std::to_string(each) + " targets a sample");
   if (header.kind == 'f') {
     to.vectors = numbers_of_npy<Real>(path, rank);
+    if (const long at = first_not_finite(std::span<const Real>(to.vectors.data(), to.vectors.size())); at >= 0)
+      throw FileError(path, -1, "has a target value that is no finite number, of sample " + std::to_string(at / each));
     to.target = Target::vector(static_cast<int>(each));
   } else {
     to.labels = numbers_of_npy<std::int32_t>(path, rank);
+    for (std::size_t i = 0; classes > 0 && i < to.labels.size(); ++i)
+      if (to.labels[i] >= classes)
+        throw FileError(path, -1,
+                        "has the label " + std::to_string(to.labels[i]) + " of sample " +
+                            std::to_string(static_cast<long>(i) / each) + ", which is not below the number of classes, " +
+                            std::to_string(classes));
     to.target = Target::labels(classes, static_cast<int>(each));
   }
 }
