@@ -32,6 +32,9 @@ template <class Data, class Function> class Mapped {
     static_assert(detail::maps_sample<Function, float>,
                   "data::map takes a function of (std::span<float> sample) or (std::span<float> sample, std::int64_t index, "
                   "std::int64_t epoch) that is callable on a const object");
+    static_assert(!HasNormalization<Function> || gives_numbers<Data>,
+                  "data::map cannot normalize tokens: they are numbers of entries of a vocabulary, which a network of sk::Tokens "
+                  "looks up");
     if constexpr (HasNormalization<Function>) detail::check_counts(function_.normalization(), data_.sample_extents());
   }
 
