@@ -238,6 +238,18 @@ TEST_CASE("data sets out of arrays: functions of one variable, of several, and c
         }).text == "from_tensors: 3 target values cannot belong to 2 samples");
 }
 
+TEST_CASE("targets in rows are one row for each sample, also where their number could be divided otherwise") {
+  const auto six = sk::Tensor<float, 2>(sk::dims(6, 5));
+  const std::string sentence = "from_tensors: y has 3 rows, and x 6 samples: give a row of y for each sample";
+  CHECK(thrown([&] { from_tensors(six, sk::Tensor<float, 2>(sk::dims(3, 4))); }).text == sentence);
+  CHECK(thrown([&] { from_tensors(six, std::vector<std::array<float, 4>>(3)); }).text == sentence);
+  CHECK(thrown([&] { from_tensors(six, sk::Tensor<std::int32_t, 2>(sk::dims(3, 4))); }).text == sentence);
+  CHECK(thrown([&] { from_tensors(six, sk::Tensor<std::int32_t, 2>(sk::dims(12, 1))); }).says("y has 12 rows"));
+  CHECK(from_tensors(six, sk::Tensor<float, 2>(sk::dims(6, 4))).target() == Target::vector(4));
+  CHECK(from_tensors(six, std::vector<float>(12)).target() == Target::vector(2));  // a plain list
+  CHECK(from_tensors(sk::Tensor<float, 2>(sk::dims(0, 5)), sk::Tensor<float, 2>(sk::dims(0, 4))).size() == 0);
+}
+
 namespace {
 /// Sets that bring a sample with what belongs to it, and count how often they are asked.
 struct ReadCounts {

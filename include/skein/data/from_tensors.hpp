@@ -99,6 +99,15 @@ template <class X> consteval void assert_numbers() {
                 "on the host");
 }
 
+/// The items that a program has put targets into: what a tensor of several extents has along the first, or std::arrays of
+/// several numbers; -1 of a plain list, which says nothing of it.
+template <class T> std::int64_t items_of(const T& numbers, std::size_t values) {
+  if constexpr (HostTensor<T>) return tensor_rank<T> > 1 ? numbers.extent(0) : -1;
+  else return sample_of(numbers).count() > 1 ? static_cast<std::int64_t>(values) / sample_of(numbers).count() : -1;
+}
+/// Throws ShapeError where targets that come in so many items (-1: in none) are not one for each sample.
+void check_items(std::int64_t items, std::size_t values, long each);
+
 /// Labels a sample of a plain list of them: one, or where there are more labels than samples as many as divide evenly.
 int labels_each(std::size_t labels, std::size_t values, long each);
 /// Target values a sample. Throws ShapeError where they cannot be divided among the samples, of `each` values.
@@ -120,11 +129,13 @@ requires(!std::is_same_v<Y, NonFinite>) auto from_tensors(const X& x, Extents sa
     auto samples = detail::flatten<Stored>(x);
     if constexpr (std::is_integral_v<detail::NumberOf<Y>>) {
       auto labels = detail::flatten<std::int32_t>(y);
+      detail::check_items(detail::items_of(y, labels.size()), samples.size(), sample.count());
       const int items = static_cast<int>(detail::sample_of(y).count());
       const int each = items > 1 ? items : detail::labels_each(labels.size(), samples.size(), sample.count());
       return InMemory<Stored>(sample, std::move(samples), std::move(labels), 0, each, non_finite);
     } else {
       auto targets = detail::flatten<typename InMemory<Stored>::Real>(y);
+      detail::check_items(detail::items_of(y, targets.size()), samples.size(), sample.count());
       const int length = detail::target_length(targets.size(), samples.size(), sample.count());
       return InMemory<Stored>(sample, std::move(samples), std::move(targets), length, non_finite);
     }

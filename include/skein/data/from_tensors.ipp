@@ -7,6 +7,13 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
+SKEIN_INLINE void check_items(std::int64_t items, std::size_t values, long each) {
+  const std::int64_t samples = each > 0 ? static_cast<std::int64_t>(values) / each : 0;
+  if (items < 0 || items == samples) return;
+  throw ShapeError("from_tensors: y has " + std::to_string(items) + " rows, and x " + std::to_string(samples) +
+                   " samples: give a row of y for each sample");
+}
+
 SKEIN_INLINE int labels_each(std::size_t labels, std::size_t values, long each) {
   const std::size_t count = each > 1 ? values / static_cast<std::size_t>(each) : 0;  // numbers alone: one label a sample
   return count > 0 && labels > count && labels % count == 0 ? static_cast<int>(labels / count) : 1;
