@@ -78,6 +78,15 @@ TEST_CASE("a data set of one's own is seen through a view, in float and in doubl
   CHECK(targets[0] == 49);
 }
 
+namespace {
+struct ReadLabelsAlone {
+  std::int64_t size() const { return 2; }
+  sk::Extents sample_extents() const { return {1, {1}}; }
+  Target target() const { return Target::labels(2); }
+  void read(std::int64_t i, std::span<float> x, std::int32_t& label) const { x[0] = 0, label = static_cast<std::int32_t>(i); }
+};
+}  // namespace
+
 TEST_CASE("a view refuses what contradicts itself") {
   struct Liar : Squares {
     Target said;
@@ -89,6 +98,13 @@ TEST_CASE("a view refuses what contradicts itself") {
         }).says("says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const"));
   liar.said = Target::vector(0);
   CHECK(thrown([&] { (void)DatasetView(liar); }).says("gives no length"));
+  struct Uncounted : ReadLabelsAlone {
+    Target target() const { return Target::labels(-3); }
+  };
+  CHECK(thrown([] {
+          const Uncounted s;
+          (void)DatasetView(s);
+        }).says("says that it has -3 classes"));
   struct Shapeless : Squares {
     sk::Extents sample_extents() const { return {}; }
   };
@@ -248,6 +264,19 @@ TEST_CASE("targets in rows are one row for each sample, also where their number 
   CHECK(from_tensors(six, sk::Tensor<float, 2>(sk::dims(6, 4))).target() == Target::vector(4));
   CHECK(from_tensors(six, std::vector<float>(12)).target() == Target::vector(2));  // a plain list
   CHECK(from_tensors(sk::Tensor<float, 2>(sk::dims(0, 5)), sk::Tensor<float, 2>(sk::dims(0, 4))).size() == 0);
+}
+
+TEST_CASE("extents are positive one by one, and not by their product") {
+  CHECK(thrown([] {
+          (void)InMemory<float>(sk::Extents{2, {-2, -3}}, std::vector<float>(12));
+        }).says("one to four positive numbers"));
+  struct Turned : Squares {
+    sk::Extents sample_extents() const { return {2, {-1, -3}}; }
+  };
+  CHECK(thrown([] {
+          const Turned s;
+          (void)DatasetView(s);
+        }).says("one to four positive extents"));
 }
 
 namespace {

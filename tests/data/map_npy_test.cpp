@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
+#include <skein/data/from_tensors.hpp>
 #include <skein/data/loader.hpp>
+#include <skein/data/moments.hpp>
+#include <skein/data/standardizer.hpp>
 #include <skein/data/subset.hpp>
 #include <skein/tensor/npy.hpp>
 
@@ -101,6 +104,26 @@ TEMPLATE_TEST_CASE("a text becomes windows with the token that follows each", ""
              Contains("needs a longer text than 23 tokens"));
   CHECK_THAT(thrown<sk::Error>([&] { NextTokens<TestType>(map_npy<TestType>(folder / "text.npy"), {}); }),
              Contains(".length is at least 1"));
+  CHECK_THAT(
+      thrown<sk::Error>([&] { NextTokens<TestType>(map_npy<TestType>(folder / "text.npy"), {.length = 4, .vocabulary = -5}); }),
+      Contains(".vocabulary are not negative"));
+}
+
+TEST_CASE("tokens that are taken for numbers, and numbers for tokens, are refused where they are looked at") {
+  const std::vector<std::int32_t> text(100);
+  const NextTokens<> windows(text, {.length = 5});
+  const auto numbers = from_tensors(std::vector<float>(20), sk::Extents{1, {5}});
+  Loader<> of_tokens{windows, {.batch = 3, .tokens = true}}, of_numbers{numbers, {.batch = 3}};
+  const auto tokens = of_tokens.epoch(0).begin(), floats = of_numbers.epoch(0).begin();
+  CHECK_THAT(thrown<sk::ArgumentError>([&] { tokens->view<2>(); }), Contains("batch.token_view() has them"));
+  CHECK_THAT(thrown<sk::ArgumentError>([&] { floats->token_view(); }), Contains("a loader serves tokens with .tokens = true"));
+  CHECK_THAT(thrown<sk::ArgumentError>([&] { (void)moments(windows); }),
+             Contains("a data set has tokens, and numbers are asked"));
+  CHECK_THAT(thrown<sk::ArgumentError>([&] { (void)Standardizer(windows); }), Contains("numbers are asked for"));
+  std::int32_t x[5];
+  const std::int64_t first[] = {0};
+  CHECK_THAT(thrown<sk::ArgumentError>([&] { DatasetView(numbers).gather(first, x, 5); }), Contains("tokens are asked for"));
+  CHECK_THAT(thrown<sk::ArgumentError>([&] { DatasetView().gather(first, x, 5); }), Contains("there is no data set"));
 }
 
 TEST_CASE("a loader serves tokens where they are asked for, of subsets too, with their labels") {

@@ -24,6 +24,12 @@ struct Extents {
     for (int i = 0; i < rank; ++i) n = e[i] > 0 && n > most / e[i] ? most : n * e[i];
     return n;
   }
+  /// Are there one to four, all above 0.
+  constexpr bool positive() const {
+    bool all = rank >= 1 && rank <= 4;
+    for (int i = 0; all && i < rank; ++i) all = e[i] > 0;
+    return all;
+  }
   constexpr int operator[](int i) const { return e[i]; }
   constexpr int last() const { return rank > 0 ? e[rank - 1] : 1; }
   constexpr bool flat() const { return rank == 1; }

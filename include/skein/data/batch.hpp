@@ -29,6 +29,11 @@ namespace detail {
                       "asked for, copy what is to be kept (sk::Tensor<float, 2> x = batch.view<2>()), or let more of them stay, "
                       "LoaderOptions{.held = 10}");
 }
+[[noreturn]] inline void refuse_view(bool of_tokens) {
+  throw ArgumentError(of_tokens ? "batch: its samples are tokens, which view() does not show: batch.token_view() has them"
+                                : "batch: its samples are numbers, and no tokens: batch.view<2>() has them, and a loader serves "
+                                  "tokens with .tokens = true");
+}
 }  // namespace detail
 
 /// The samples of one rank in one step, in memory of Device (a Loader's: the host's), and what the step may want to know of them.
@@ -46,9 +51,10 @@ template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Sca
       detail::refuse_overwritten(set);
   }
   /// The samples as a tensor: (count, height, width, channels), (count, length), ... Throws ShapeError where Rank is not that of
-  /// the samples plus one.
+  /// the samples plus one, ArgumentError where they are tokens.
   template <int Rank> TensorView<const Scalar, Rank, Device> view() const {
     check_current();
+    if (this->tokens && !this->x) detail::refuse_view(true);
     if (Rank != sample.rank + 1)
       throw ShapeError("batch: samples of rank " + std::to_string(sample.rank) + " make a tensor of rank " +
                        std::to_string(sample.rank + 1) + ", not of " + std::to_string(Rank));
@@ -59,9 +65,10 @@ template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Sca
     strides[0] = this->pitch;
     return {this->x, extents, strides};
   }
-  /// The tokens as a matrix, (count, T).
+  /// The tokens as a matrix, (count, T). Throws ArgumentError where the samples are numbers.
   TensorView<const std::int32_t, 2, Device> token_view() const {
     check_current();
+    if (this->x && !this->tokens) detail::refuse_view(false);
     return {this->tokens, dims(this->count, this->pitch), dims(this->pitch, 1)};
   }
   /// The target vectors as a matrix, (count, target_length).

@@ -9,8 +9,7 @@ namespace skein::inline SKEIN_ABI::data::detail {
 
 SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& target, const InMemoryCounts& given) {
   const std::string set = "a data set in memory: ";
-  if (sample.rank < 1 || sample.rank > 4 || sample.count() <= 0)
-    throw ShapeError(set + "the extents of a sample must be one to four positive numbers");
+  if (!sample.positive()) throw ShapeError(set + "the extents of a sample must be one to four positive numbers");
   const std::int64_t count = sample.count(), size = given.values / count;
   if (size * count != given.values)
     throw ShapeError(set + std::to_string(given.values) + " values are no whole number of samples of " + std::to_string(count) +

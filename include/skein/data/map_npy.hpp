@@ -54,7 +54,7 @@ template <class Scalar> MappedNpy<Scalar> map_npy(const std::string& path) {
 struct NextTokenOptions {
   int length = 0;      ///< tokens a sample, and so labels
   long stride = 0;     ///< from one sample to the next; 0: the length
-  int vocabulary = 0;  ///< of the labels; 0: not known
+  int vocabulary = 0;  ///< different tokens that there may be, from 0 on: classes of the labels; 0: not known
 };
 
 /// Samples of T tokens out of a text, each with T labels: the token that follows. Read when they are asked for; nothing is copied
@@ -71,8 +71,8 @@ template <class Token = std::int32_t> class NextTokens {
   }
   /// A text in memory that outlives this.
   NextTokens(std::span<const Token> text, const NextTokenOptions& options) : text_(text), options_(options) {
-    if (options.length < 1 || options.stride < 0)
-      throw ArgumentError("NextTokens: .length is at least 1 token, and .stride is not negative");
+    if (options.length < 1 || options.stride < 0 || options.vocabulary < 0)
+      throw ArgumentError("NextTokens: .length is at least 1 token, and .stride and .vocabulary are not negative");
     if (options_.stride == 0) options_.stride = options.length;
     const auto last = static_cast<std::int64_t>(text.size()) - options.length - 1;
     if (last < 0)

@@ -86,12 +86,24 @@ class DatasetView {
   bool prefers_ascending() const { return table_->prefers_ascending; }
 
   /// Can it bring samples as numbers; as tokens.
-  bool gives_numbers() const { return table_->serve_float != nullptr; }
-  bool gives_tokens() const { return table_->serve_tokens != nullptr; }
-  /// The samples of a batch and what belongs to them, in one call: only as what it gives.
-  void serve(Indices indices, const Destination<float>& to) const { table_->serve_float(object_, indices, to); }
-  void serve(Indices indices, const Destination<double>& to) const { table_->serve_double(object_, indices, to); }
-  void serve(Indices indices, const Destination<std::int32_t>& to) const { table_->serve_tokens(object_, indices, to); }
+  bool gives_numbers() const { return table_ && table_->serve_float; }
+  bool gives_tokens() const { return table_ && table_->serve_tokens; }
+  /// The samples of a batch and what belongs to them, in one call. Throws ArgumentError where it does not give such.
+  void serve(Indices indices, const Destination<float>& to) const {
+    if (!gives_numbers()) [[unlikely]]
+      refuse("numbers");
+    table_->serve_float(object_, indices, to);
+  }
+  void serve(Indices indices, const Destination<double>& to) const {
+    if (!gives_numbers()) [[unlikely]]
+      refuse("numbers");
+    table_->serve_double(object_, indices, to);
+  }
+  void serve(Indices indices, const Destination<std::int32_t>& to) const {
+    if (!gives_tokens()) [[unlikely]]
+      refuse("tokens");
+    table_->serve_tokens(object_, indices, to);
+  }
   /// Sample indices[i] to x + i * pitch; the gap behind a row is not touched. The epoch keys random augmentation.
   template <class Scalar> void gather(Indices indices, Scalar* x, long pitch, std::int64_t epoch = 0) const {
     serve(indices, Destination<Scalar>{.x = x, .pitch = pitch, .epoch = epoch});
@@ -123,6 +135,8 @@ class DatasetView {
     }
   }
   void check() const;
+  /// Throws ArgumentError: there are no such samples.
+  [[noreturn]] void refuse(const char* wanted) const;
 
   const void* object_ = nullptr;
   const detail::DatasetTable* table_ = nullptr;
