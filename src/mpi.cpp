@@ -14,5 +14,6 @@
 #include <skein/comm/mpi/native_transport.ipp>
 #include <skein/comm/mpi/point_to_point.ipp>
 #include <skein/comm/mpi/process_watch.ipp>
+#include <skein/comm/mpi/same_options.ipp>
 #include <skein/comm/mpi/session.ipp>
 #include <skein/comm/mpi/signature_check.ipp>

@@ -142,7 +142,35 @@ TEST_CASE("the order is that of the ranks on one node, native on several, and th
   sk::MpiComm world{MPI_COMM_WORLD, o};
   CHECK((!world.shares_memory() || world.order() == sk::ReductionOrder::ranks));
   o.order = world.rank() == 1 ? sk::ReductionOrder::ranks : sk::ReductionOrder::native;
-  if (world.size() > 1) CHECK_THAT(thrown([&] { sk::MpiComm{MPI_COMM_WORLD, o}; }), Contains("order differs between ranks"));
+  if (world.size() > 1)
+    CHECK_THAT(thrown([&] { sk::MpiComm{MPI_COMM_WORLD, o}; }), Contains("order of CommOptions differs between"));
+}
+
+TEST_CASE("options by which ranks would cut messages differently are refused, and one rank's check is everybody's",
+          "[distributed]") {
+  const sk::MpiComm world{MPI_COMM_WORLD};
+  if (world.size() == 1) return;
+  const bool odd = world.rank() == 1;
+  const auto refused = [&](sk::CommOptions o) { return thrown([&] { sk::MpiComm{MPI_COMM_WORLD, o}; }); };
+  sk::CommOptions o = native();
+  o.eager_bytes = odd ? 3000 : 60000;
+  CHECK_THAT(refused(o), Contains(".eager_bytes of CommOptions differs between ranks: it is 60000 on rank") &&
+                             Contains(", 3000 on rank 1. Give all ranks the same options"));
+  o = native();
+  o.doubling_bytes = odd ? 0 : 1 << 15;  // each took another algorithm, and the sums were wrong
+  CHECK_THAT(refused(o), Contains(".doubling_bytes of CommOptions differs"));
+  o = native();
+  o.message = odd ? 4096 : 1 << 20;
+  CHECK_THAT(refused(o), Contains(".message of CommOptions differs"));
+  o = native();
+  o.node_size = odd ? 2 : 0;
+  CHECK_THAT(refused(o), Contains(".node_size of CommOptions differs"));
+
+  o = native();
+  o.order = sk::ReductionOrder::ranks;
+  o.check = odd;
+  sk::MpiComm checked{MPI_COMM_WORLD, o};
+  CHECK(checked.all_reduce(1.0f) == static_cast<float>(world.size()));
 }
 
 TEST_CASE("a rank that stands still under native order is named on every rank within the deadline", "[distributed]") {

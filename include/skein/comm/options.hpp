@@ -19,12 +19,13 @@ enum class ReductionOrder {
           ///< MPI
 };
 
-/// Options of ThreadComm (through spawn), MpiComm and GlooComm.
+/// Options of ThreadComm (through spawn), MpiComm and GlooComm. MpiComm compares those that say which messages there are (order,
+/// node_size, message and all that ends in _bytes): ranks that were given different ones throw a CommError.
 struct CommOptions {
   /// Seconds until a rank that does not arrive is named in a CommError of those that wait (environment: SKEIN_DEADLINE).
   double deadline = deadline_of_environment();
-  /// Compare kind, type and count of every collective also where it costs a message (environment: SKEIN_CHECK=1). Through
-  /// shared memory, and between threads, they are always compared.
+  /// Compare kind, type and count of every collective also where it costs a message (environment: SKEIN_CHECK=1). Of an MpiComm
+  /// all ranks do, where one has it. Through shared memory, and between threads, they are always compared.
   bool check = environment_switch("SKEIN_CHECK", false);
   /// Collectives and messages of ranks on one node go through shared memory (environment: SKEIN_SHARED_MEMORY=0 turns it off).
   bool shared_memory = environment_switch("SKEIN_SHARED_MEMORY", true);
@@ -33,7 +34,7 @@ struct CommOptions {
   bool shared_pages = environment_switch("SKEIN_SHARED_PAGES", true);
   /// Bytes of one message of plain MPI; longer ones are cut, also at 1 GiB (Open MPI 4.1 counts in int).
   std::size_t message = std::size_t{1} << 28;
-  /// Of MpiComm; the same on all ranks (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce
+  /// Of MpiComm (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce
   /// through shared memory is in the order of the ranks always.
   ReductionOrder order = order_of_environment();
   /// How an all-reduce in native order goes between nodes: up to doubling_bytes by recursive doubling; where the ranks are a

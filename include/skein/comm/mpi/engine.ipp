@@ -4,6 +4,7 @@
 #include "../../core/clock.hpp"
 #include "engine.hpp"
 #include "long_wait.hpp"
+#include "same_options.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -16,6 +17,7 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  options_ = same_options(comm_, options_);
   MPI_Comm node = node_of();
   look_at(node);
   agree(node);
@@ -102,11 +104,10 @@ SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
   static int made = 0;
   const ReductionOrder wanted = options_.order;
   const int alone = node_size_ == size_;
-  const int own[] = {++made, !options_.shared_memory, !alone, static_cast<int>(wanted), -static_cast<int>(wanted)};
-  int most[5] = {};
-  MPI_Allreduce(own, most, 5, MPI_INT, MPI_MAX, comm_);
+  const int own[] = {++made, !options_.shared_memory, !alone};
+  int most[3] = {};
+  MPI_Allreduce(own, most, 3, MPI_INT, MPI_MAX, comm_);
   made = most[0];
-  if (most[3] != -most[4]) throw CommError("CommOptions::order differs between ranks: give all of them the same");
   const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
   queue_.emplace(comm_, node, rank_, size_, options_, native, !most[1], !most[2]);
   detector_.emplace(comm_, made, rank_, size_, queue_->history());
