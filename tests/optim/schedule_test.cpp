@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
+#include <limits>
 #include <vector>
 
 #include <skein/optim/schedule.hpp>
@@ -84,6 +85,24 @@ TEST_CASE("Schedules refuse periods that are not positive", "[optim]") {
   CHECK_THROWS_WITH(multi_step({5, -10}), Catch::Contains("multi_step: -10 steps; it takes a positive number"));
   CHECK_THROWS_WITH(multi_step({epochs(0)}), Catch::Contains("multi_step: 0.000000 epochs, or of the fit"));
   CHECK_THROWS_WITH(multi_step({1, 2, 3, 4, 5, 6, 7, 8, 9}), Catch::Contains("multi_step has 9 milestones; it takes at most 8"));
+}
+
+TEST_CASE("Schedules refuse what would make a rate negative or infinite, when they are made", "[optim]") {
+  CHECK_THROWS_WITH(step(7, -0.1), "step: gamma is -0.1: the rate would be negative, or no finite number; give 0 or more");
+  CHECK_THROWS_WITH(multi_step({5}, -0.5), Catch::StartsWith("multi_step: gamma is -0.5"));
+  CHECK_THROWS_WITH(exponential(-0.9), Catch::StartsWith("exponential: gamma is -0.9"));
+  CHECK_THROWS_WITH(exponential(std::numeric_limits<double>::quiet_NaN()), Catch::StartsWith("exponential: gamma is nan"));
+  CHECK_THROWS_WITH(cosine(40, -1), Catch::StartsWith("cosine: floor is -1"));
+  CHECK_THROWS_WITH(linear(-1, 1), Catch::StartsWith("linear: from is -1"));
+  CHECK_THROWS_WITH(linear(1, -1), Catch::StartsWith("linear: to is -1"));
+  CHECK_THROWS_WITH(polynomial(40, -2), Catch::StartsWith("polynomial: power is -2"));
+  CHECK_THROWS_WITH(one_cycle(40, 0.3, 0.04, -1), Catch::StartsWith("one_cycle: end is -1"));
+}
+
+TEST_CASE("One cycle of one step is the whole rate", "[optim]") {
+  CHECK(one_cycle(1)(0) == 1.0f);
+  CHECK(one_cycle().bound({.steps = 1, .steps_per_epoch = 1})(0) == 1.0f);
+  CHECK(one_cycle(1)(1) == Approx(4e-6));
 }
 
 TEST_CASE("One cycle agrees with PyTorch's OneCycleLR", "[optim]") {

@@ -199,6 +199,8 @@ template <class A, class B> inline constexpr bool has_all_steps<Product<A, B>> =
 
 /// Throws ArgumentError, with the schedule's name, where a length is not positive.
 void demand_steps(const char* name, const Length& length);
+/// The same where a number of that name would make factors negative, or no finite ones.
+void demand_factor(const char* schedule, const char* name, double factor);
 
 /// The product of two schedules.
 template <class A, class B>
@@ -213,7 +215,7 @@ schedules::Step step(Length every, double gamma = 0.1);
 /// gamma for each milestone that is reached; at most eight. PyTorch's MultiStepLR.
 schedules::MultiStep multi_step(std::initializer_list<Length> milestones, double gamma = 0.1);
 /// gamma^step. PyTorch's ExponentialLR.
-inline schedules::Exponential exponential(double gamma) { return {{}, gamma}; }
+schedules::Exponential exponential(double gamma);
 /// From 1 down to `floor` along half a cosine, over the whole fit as it comes, and `floor` after. PyTorch's CosineAnnealingLR
 /// until its T_max.
 schedules::Cosine cosine(Length steps = whole_fit, double floor = 0);
@@ -224,7 +226,8 @@ schedules::Polynomial polynomial(Length steps = whole_fit, double power = 1);
 /// Linear warm-up: 1/steps in the first step, 2/steps in the second, 1 from the last one on.
 schedules::Warmup warmup(Length steps);
 /// What Smith and Topin call one cycle (arXiv:1708.07120), over the whole fit as it comes: from `start` up to 1 in the first
-/// `rise` of the steps, then down to `end`. PyTorch's OneCycleLR with max_lr the optimizer's lr; momentum stays as it is.
+/// `rise` of the steps, then down to `end`. PyTorch's OneCycleLR with max_lr the optimizer's lr; momentum stays as it is. A cycle
+/// of one step is 1 there (PyTorch's is `end`).
 schedules::OneCycle one_cycle(Length steps = whole_fit, double rise = 0.3, double start = 1 / 25.0, double end = 1 / 25e4);
 /// The linear scaling rule: lr * ranks, reached from lr in `warmup_steps` (0: at once). Goyal et al., arXiv:1706.02677.
 schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps = 0);

@@ -57,7 +57,8 @@ SKEIN_INLINE float Warmup::operator()(std::int64_t step) const {
 }
 
 SKEIN_INLINE float OneCycle::operator()(std::int64_t step) const {
-  const double last = std::max(1.0, steps.steps() - 1), top = rise * steps.steps() - 1, at = static_cast<double>(step);
+  const double last = steps.steps() - 1, top = rise * steps.steps() - 1, at = static_cast<double>(step);
+  if (last < 1) return static_cast<float>(at > 0 ? end : 1);
   if (at <= top) return static_cast<float>(detail::along_cosine(start, 1, top > 0 ? at / top : 1));
   return static_cast<float>(detail::along_cosine(1, end, std::min(1.0, (at - top) / std::max(1e-9, last - top))));
 }
@@ -89,16 +90,24 @@ SKEIN_INLINE void demand_steps(const char* name, const Length& length) {
                         " epochs, or of the fit; it takes a positive number");
 }
 
+SKEIN_INLINE void demand_factor(const char* schedule, const char* name, double factor) {
+  if (factor >= 0 && factor <= 3.4e38) return;
+  throw ArgumentError(
+      text("{}: {} is {}: the rate would be negative, or no finite number; give 0 or more", schedule, name, factor));
+}
+
 }  // namespace skein::inline SKEIN_ABI::optim::schedules
 
 namespace skein::inline SKEIN_ABI::optim {
 
 SKEIN_INLINE schedules::Step step(Length every, double gamma) {
   schedules::demand_steps("step", every);
+  schedules::demand_factor("step", "gamma", gamma);
   return {{}, every, gamma};
 }
 
 SKEIN_INLINE schedules::MultiStep multi_step(std::initializer_list<Length> milestones, double gamma) {
+  schedules::demand_factor("multi_step", "gamma", gamma);
   schedules::MultiStep s;
   if (milestones.size() > s.milestones.size())
     throw ArgumentError("multi_step has " + std::to_string(milestones.size()) + " milestones; it takes at most " +
@@ -110,18 +119,27 @@ SKEIN_INLINE schedules::MultiStep multi_step(std::initializer_list<Length> miles
   return s;
 }
 
+SKEIN_INLINE schedules::Exponential exponential(double gamma) {
+  schedules::demand_factor("exponential", "gamma", gamma);
+  return {{}, gamma};
+}
+
 SKEIN_INLINE schedules::Cosine cosine(Length steps, double floor) {
   schedules::demand_steps("cosine", steps);
+  schedules::demand_factor("cosine", "floor", floor);
   return {{}, steps, floor};
 }
 
 SKEIN_INLINE schedules::Linear linear(double from, double to, Length steps) {
   schedules::demand_steps("linear", steps);
+  schedules::demand_factor("linear", "from", from);
+  schedules::demand_factor("linear", "to", to);
   return {{}, from, to, steps};
 }
 
 SKEIN_INLINE schedules::Polynomial polynomial(Length steps, double power) {
   schedules::demand_steps("polynomial", steps);
+  schedules::demand_factor("polynomial", "power", power);
   return {{}, steps, power};
 }
 
@@ -132,6 +150,8 @@ SKEIN_INLINE schedules::Warmup warmup(Length steps) {
 
 SKEIN_INLINE schedules::OneCycle one_cycle(Length steps, double rise, double start, double end) {
   schedules::demand_steps("one_cycle", steps);
+  schedules::demand_factor("one_cycle", "start", start);
+  schedules::demand_factor("one_cycle", "end", end);
   if (!(rise > 0 && rise < 1))
     throw ArgumentError("one_cycle: the share of the steps in which the rate rises is between 0 and 1");
   return {{}, steps, rise, start, end};

@@ -30,15 +30,30 @@ inline void check_end(const optim::Schedule& schedule, std::int64_t steps) {
       end + 1, steps - end, steps));
 }
 
-/// The least and the greatest factor of steps [begin, end): of some of them, where they are many.
+/// The factor of the rate in a step, from 0. Throws ArgumentError for one that is none.
+inline double factor_of(const optim::Schedule& schedule, std::int64_t step) {
+  const auto factor = static_cast<double>(schedule(step));
+  if (!(factor >= 0 && factor <= 3.4e38)) [[unlikely]]
+    throw ArgumentError(
+        text("fit: the .schedule returns {} for step {}: a factor of the rate is finite and not negative", factor, step + 1));
+  return factor;
+}
+
+/// The least and the greatest factor of steps [begin, end): of some of them, where they are many. Throws ArgumentError where one
+/// of these is negative or NaN: a fit may be stopped before one that is too large.
 struct FactorRange {
   float least = 0, most = 0;
 
   FactorRange(const optim::Schedule& schedule, std::int64_t begin, std::int64_t end) {
     if (begin >= end) return;
-    least = most = schedule(end - 1);
-    for (std::int64_t i = begin, stride = std::max<std::int64_t>(1, (end - begin) / 1000); i < end; i += stride)
-      least = std::min(least, schedule(i)), most = std::max(most, schedule(i));
+    least = most = schedule(begin);
+    const auto look = [&](std::int64_t step) {
+      const float factor = schedule(step);
+      if (!(factor >= 0)) (void)factor_of(schedule, step);  // throws
+      least = std::min(least, factor), most = std::max(most, factor);
+    };
+    for (std::int64_t i = begin, stride = std::max<std::int64_t>(1, (end - begin) / 1000); i < end; i += stride) look(i);
+    look(end - 1);
   }
 };
 /// Throws ArgumentError for a schedule that is a rate where a factor of the rate is wanted, and for one that has fallen to its
@@ -46,7 +61,6 @@ struct FactorRange {
 inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, std::int64_t of_epoch) {
   check_end(schedule, steps);
   const FactorRange first(schedule, 0, std::min(steps, of_epoch)), rest(schedule, std::min(steps, of_epoch), steps);
-  if (first.least < 0 || rest.least < 0) return;  // a step says so
   if (const float most = std::max(first.most, rest.most); most <= 0.05f)
     throw ArgumentError(
         text("fit: the .schedule is {} at most: it is a factor of the optimizer's rate and not a rate: let it be 1 for the whole "
@@ -60,14 +74,6 @@ inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, 
         text("fit: the .schedule falls from {} to {} within the first of {} epochs and does not rise again: a bare number counts "
              "steps, of which an epoch has {}; sk::optim::epochs(30) are epochs",
              first.most, rest.most, steps / of_epoch, of_epoch));
-}
-/// The factor of the rate in a step, from 0. Throws ArgumentError for one that is none.
-inline double factor_of(const optim::Schedule& schedule, std::int64_t step) {
-  const auto factor = static_cast<double>(schedule(step));
-  if (!(factor >= 0 && factor <= 3.4e38)) [[unlikely]]
-    throw ArgumentError(
-        text("fit: the .schedule returns {} for step {}: a factor of the rate is finite and not negative", factor, step + 1));
-  return factor;
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
