@@ -160,6 +160,7 @@ TEST_CASE("options that would do nothing or harm are refused before a step", "[t
   refused({.batch = 1000, .loader = {.last = sk::data::LastBatch::drop}},
           "a batch of 1000 over all ranks is more than the 203 samples");
   refused({.schedule = [=](std::int64_t) { return nan; }}, "fit: the .schedule returns nan for step 1");
+  refused({.schedule = [](std::int64_t step) { return step < 10 ? 1.0f : -1.0f; }}, "fit: the .schedule returns -1 for step 11");
   refused({.schedule = sk::optim::constant(-1)}, "fit: the .schedule returns -1 for step 1");
   refused(
       {.callbacks = {sk::train::EarlyStopping{.watch = sk::train::highest("acuracy")}}},
@@ -171,6 +172,21 @@ TEST_CASE("options that would do nothing or harm are refused before a step", "[t
           "the validation has 'loss', 'accuracy', 'top-2': name one");
   CHECK_THROWS_WITH(trainer.evaluate(data, {.batch = -5}), Catch::Contains("evaluate: .batch is -5"));
   CHECK(weights(model) == before);
+}
+
+TEST_CASE("a number of epochs that is but a bound takes no memory", "[train]") {
+  Points points;
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  const sk::History history = trainer.fit(points.set(), {.epochs = std::numeric_limits<int>::max(),
+                                                         .batch = 16,
+                                                         .callbacks = {support::StopAt{20}},
+                                                         .record_steps = true,
+                                                         .progress = false,
+                                                         .threads = 1});
+  CHECK(history.steps().size() == 20);
+  CHECK(history.size() == 1);
+  CHECK(sk::train::detail::epochs_in_all(2, std::numeric_limits<int>::max()) == std::numeric_limits<int>::max());
 }
 
 TEST_CASE("metrics need a validation set, and names that differ", "[train]") {

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "../core/clock.hpp"
@@ -15,6 +16,11 @@
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Of all fits, where this one has so many: the progress line's last number. A bound may be the largest int.
+inline int epochs_in_all(std::int64_t before, int epochs) {
+  return static_cast<int>(std::min<std::int64_t>(before + epochs, std::numeric_limits<int>::max()));
+}
 
 /// Of one fit on one rank.
 template <class Scalar> class FitFigures {
@@ -62,7 +68,7 @@ template <class Scalar> class FitFigures {
   ProgressState progress(const TrainingPosition& at, std::int64_t steps, int epochs, double now) const {
     ProgressState state;
     state.epoch = static_cast<int>(at.base + at.epoch) + 1;
-    state.epochs = static_cast<int>(at.base) + epochs;
+    state.epochs = epochs_in_all(at.base, epochs);
     state.step = at.step;
     state.steps = steps;
     state.loss = at.sums.mean();

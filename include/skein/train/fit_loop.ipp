@@ -59,6 +59,15 @@ template <class Scalar> struct FitLoop<Scalar>::Work {
   bool steps_wanted = false;
 };
 
+/// Room beforehand, so that a fit of usual length allocates nothing for them: one whose .epochs are but a bound grows as it goes.
+inline void reserve_records(History& history, std::int64_t epochs, std::int64_t steps_of_epoch) {
+  const auto room = [](std::size_t there, std::int64_t more) {
+    constexpr std::int64_t most = 100'000;  // some 15 MB
+    return there + static_cast<std::size_t>(more < most ? more : most);
+  };
+  history.reserve(room(history.size(), epochs), steps_of_epoch > 0 ? room(history.steps().size(), epochs * steps_of_epoch) : 0);
+}
+
 template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit, and so does the folder's lock
   FitLoop& loop;
   ~Forget() { loop.state_.forget_callbacks(), loop.kept_ = nullptr, loop.commits_ = nullptr; }
@@ -82,9 +91,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, steps);
   state_.begin_callbacks(work.callbacks, facts_.rank);
-  const auto epochs = static_cast<std::size_t>(options.epochs);
-  history().reserve(history().size() + epochs,
-                    options.record_steps ? history().steps().size() + epochs * static_cast<std::size_t>(count) : 0);
+  reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
   work.callbacks.on_fit_begin(work.control);
   agree(work);
@@ -299,7 +306,7 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   history().add(record);
   work.callbacks.on_epoch_end(history().last(), work.control);
   agree(work);
-  work.progress.epoch(history().back(), static_cast<int>(place().base) + work.options.epochs);
+  work.progress.epoch(history().back(), epochs_in_all(place().base, work.options.epochs));
 }
 
 /// A multiple of `every` is among the steps behind `before`, of which there may be several: PipeDream makes one a micro-batch.
