@@ -10,79 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "check_compose.hpp"
 #include "comm_policy_state.hpp"
 #include "concepts.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
-
-namespace detail {
-/// What a capability of a part is in a Compose. Each has its line: a capability without one does not compile.
-enum class InCompose { kept, of_parts, refused };
-constexpr InCompose in_compose(Capability c) {
-  switch (c) {
-    case Capability::synchronizes_gradients:
-    case Capability::averages_weights:
-    case Capability::lets_weights_drift:
-    case Capability::reduces_statistics:
-    case Capability::keeps_state:
-      return InCompose::kept;
-    case Capability::communicates:
-      return InCompose::of_parts;
-    case Capability::owns_part:  // they fix what every rank has after each step
-    case Capability::serves_updates:
-    case Capability::sums_shards:
-    case Capability::shares_batches:
-    case Capability::shares_inverses:  // of one gradient
-      return InCompose::refused;
-  }
-  throw "a capability without a line in in_compose()";
-}
-/// Everything that is not refused, of all parts.
-template <class... S> consteval Capabilities composed_capabilities() {
-  Capabilities all;
-  for (unsigned i = 0; i < capability_count; ++i) {
-    const Capability c{i};
-    if (in_compose(c) == InCompose::kept && (S::capabilities.has(c) || ...)) all = all | Capabilities{c};
-  }
-  return all;
-}
-template <class... S> consteval bool any_refused() {
-  for (unsigned i = 0; i < capability_count; ++i)
-    if (in_compose(Capability{i}) == InCompose::refused && (S::capabilities.has(Capability{i}) || ...)) return true;
-  return false;
-}
-template <int N> inline constexpr bool at_most_one = N <= 1;
-template <int N> inline constexpr bool several_policies = N >= 1;
-template <class... S> inline constexpr bool keep_whole_replicas = !any_refused<S...>();
-
-/// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that
-/// is.
-struct GroupSeat {
-  int leader = 0, size = 1;
-};
-
-/// What is wrong with the groups of level `inner`; empty where each lies within one group of level `outer`, and all of it in the
-/// world. Without an outer level only the latter is asked.
-inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::vector<GroupSeat>& outer) {
-  const int n = static_cast<int>(inner.size());
-  for (int r = 0; r < n; ++r) {
-    const GroupSeat& seat = inner[static_cast<std::size_t>(r)];
-    int members = 0;
-    for (int q = 0; q < n; ++q) {
-      const bool same = inner[static_cast<std::size_t>(q)].leader == seat.leader;
-      members += same;
-      if (same && !outer.empty() && outer[static_cast<std::size_t>(q)].leader != outer[static_cast<std::size_t>(r)].leader)
-        return "ranks " + std::to_string(std::min(q, r)) + " and " + std::to_string(std::max(q, r)) + " share a group of " +
-               std::to_string(seat.size) + ", but not the wider group of " +
-               std::to_string(outer[static_cast<std::size_t>(r)].size);
-    }
-    if (members != seat.size)
-      return "the group of " + std::to_string(seat.size) + " that rank " + std::to_string(r) + " is in has " +
-             std::to_string(members) + " of the widest communicator's " + std::to_string(n) + " ranks";
-  }
-  return {};
-}
-}  // namespace detail
 
 /// It derives from nothing: a hook that it does not forward is no no-op of PolicyState's, but an error where it is called.
 template <class... PolicyStates> class ComposedPolicyState {
