@@ -12,6 +12,7 @@
 #include "../../device/copy.hpp"
 #include "../../optim/transform/transform.hpp"
 #include "../comm_policy_state.hpp"
+#include "check_model_average.hpp"
 #include "model_average_options.hpp"
 #include "outer_memory.hpp"
 
@@ -36,7 +37,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   ModelAveragePolicyState(Comm& comm, const ModelAverageOptions& options, const Outer& outer,
                           const Replica<Scalar, Device>& replica)
       : Base(comm, replica), options_(options), outer_(outer, replica.stored, replica.where) {
-    check_options(outer);
+    detail::check_model_average<When>(options, outer);
     cut();
   }
 
@@ -208,34 +209,16 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     return changed;
   }
 
-  void check_options(const Outer& outer) const {
-    const auto demand = [](bool holds, const char* text) {
-      if (!holds) throw ArgumentError(std::string("ModelAverage: ") + text);
-    };
-    demand(options_.fragments >= 1, ".fragments is at least 1");
-    demand(options_.first >= 0 && options_.warm_up >= 0, ".first and .warm_up are numbers of steps: 0 or more");
-    demand(options_.delay >= 0, ".delay is a number of steps: 0 or more");
-    demand(When::unit == Every::epoch || options_.delay < When::length || options_.delay == 0,
-           ".delay must be shorter than the period: a part would not have arrived before it is sent again");
-    demand(options_.keep >= 0 && options_.keep < 1, ".keep is a share: at least 0, less than 1");
-    if constexpr (has_outer) {
-      optim::check(outer);
-      demand(optim::groups_of(outer).empty(),
-             "the outer optimizer has .groups, and makes one step of all parameters: give them to the optimizer of the ranks");
-    } else {
-      static_cast<void>(outer);
-    }
-  }
   /// Equal parts at whole lines.
   void cut() {
-    const long stored = replica().stored, arrays = 1 + (options_.state ? static_cast<long>(replica().state.size()) : 0);
+    const long stored = replica().stored;
     const long lines = (stored + 15) / 16, parts = std::max<long>(1, std::min<long>(options_.fragments, lines));
     std::size_t place = 0;
     for (long i = 0; i < parts; ++i) {
       Fragment f;
       f.range = {std::min(stored, 16 * (lines * i / parts)), std::min(stored, 16 * (lines * (i + 1) / parts))};
       f.place = place;
-      f.width = static_cast<std::size_t>(((f.range.end - f.range.begin) * arrays + 15) / 16 * 16 + 16);
+      f.width = static_cast<std::size_t>(((f.range.end - f.range.begin) * arrays() + 15) / 16 * 16 + 16);
       place += f.width;
       fragments_.push_back(std::move(f));
     }
