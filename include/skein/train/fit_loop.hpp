@@ -12,6 +12,8 @@
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
+template <class Scalar> struct FitWork;
+
 /// A training's epochs, over one or more calls of fit.
 template <class Scalar> class FitLoop {
  public:
@@ -38,10 +40,9 @@ template <class Scalar> class FitLoop {
   std::int64_t left_out() const { return left_out_; }
 
  private:
-  struct Work;
+  using Work = FitWork<Scalar>;
   struct Forget;
 
-  StepOptions step_options(Work& work, const data::Batch<Scalar>& batch, int pending) const;
   void epoch(Work& work);
   History end(Work& work);
   bool after_step(Work& work, const StepSamples& samples);
@@ -49,9 +50,6 @@ template <class Scalar> class FitLoop {
   void show(Work& work, double now);
   void end_epoch(Work& work);
   void end_loaded_epoch(Work& work);
-  void agree(Work& work);
-  void stop_at_signal(Work& work, const double* of_all);
-  void look_for_signal(Work& work);
   [[noreturn]] void leave(Work& work);
   bool nothing_to_do(const FitOptions& options);
   void go_on(Steps& steps, const data::DatasetView& train, KeptObjects& kept);

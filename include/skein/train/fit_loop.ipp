@@ -6,58 +6,18 @@
 #include <utility>
 
 #include "../core/error.hpp"
+#include "agree_on_control.hpp"
 #include "check_fit.hpp"
 #include "check_metrics.hpp"
-#include "check_schedule.hpp"
 #include "evaluate_loader.hpp"
-#include "fit_batches.hpp"
-#include "fit_figures.hpp"
 #include "fit_loop.hpp"
-#include "fit_signals.hpp"
-#include "loss_judge.hpp"
+#include "fit_work.hpp"
 #include "model_file.hpp"
 #include "preparation.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
-
-/// Optimizer steps of an epoch.
-template <class Scalar>
-std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar>& loader, int accumulate) {
-  const std::int64_t batches = loader.steps(), each = steps.updates_of(loader.batch());
-  if (each == 1 || batches == 0) return (batches + accumulate - 1) / accumulate;
-  const std::int64_t last = loader.dataset().size() - (batches - 1) * loader.batch();
-  return (batches - 1) * each + steps.updates_of(static_cast<long>(std::min<std::int64_t>(last, loader.batch())));
-}
-
-/// Of one fit.
-template <class Scalar> struct FitLoop<Scalar>::Work {
-  Work(Steps& asked, const FitOptions& o, FitBatches<Scalar>& all, const FitFacts& facts)
-      : steps(asked), options(o), batches(all), callbacks(o.callbacks), metrics(o.metrics),
-        signals(o.interrupt, facts, callbacks.wants_steps()), progress(ProgressOptions{.rank = o.progress ? facts.rank : 1}),
-        judge(asked, facts, o), figures(asked, facts) {
-    const std::int64_t count = updates_of_epoch(asked, all.training(), o.step.accumulate);
-    schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
-    callbacks.check_watches(what_is_measured(facts, all.validation() != nullptr, metrics));
-    check_rate(asked.rate());
-    check_schedule(schedule, o.epochs * count, count);
-  }
-  Steps& steps;
-  const FitOptions& options;
-  FitBatches<Scalar>& batches;
-  Callbacks callbacks;
-  std::vector<AnyMetric> metrics;
-  FitSignals signals;
-  FitControl control;
-  Progress progress;
-  LossJudge<Scalar> judge;
-  FitFigures<Scalar> figures;
-  optim::Schedule schedule{};  // with the lengths of this fit
-  double factor = 1;           // of the rate
-  std::int64_t seen = 0;       // steps of the optimizer when it was last looked whether something is due
-  bool steps_wanted = false;
-};
 
 /// Room beforehand, so that a fit of usual length allocates nothing for them: one whose .epochs are but a bound grows as it goes.
 inline void reserve_records(History& history, std::int64_t epochs, std::int64_t steps_of_epoch) {
@@ -87,14 +47,14 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   FitBatches<Scalar> batches(steps, train, options, facts_, state_.seed_of(options.seed, facts_.seed));
   memory_ = {.execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
   batches.reserve(steps, memory_);
-  Work work(steps, options, batches, facts_);
+  Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, steps);
   state_.begin_callbacks(work.callbacks, facts_.rank);
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
   work.callbacks.on_fit_begin(work.control);
-  agree(work);
+  agree_on_control(work);
   double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
   steps.reduce(wanted);
   work.steps_wanted = wanted[0] > 0;
@@ -103,7 +63,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   work.seen = steps.steps();
   while (place().epoch < options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
-    agree(work);
+    agree_on_control(work);
     if (place().step < count) epoch(work);
     else end_loaded_epoch(work);
     if (options.checkpoint.every == 0 && place().epoch < options.epochs && !work.control.stopping()) compare_and_commit(work);
@@ -228,22 +188,6 @@ template <class Scalar> ExecutorOptions FitLoop<Scalar>::memory_for_prediction(l
   return memory;
 }
 
-/// Of a batch before which so many of its step have gone.
-template <class Scalar>
-StepOptions FitLoop<Scalar>::step_options(Work& work, const data::Batch<Scalar>& batch, int pending) const {
-  const TrainingPosition& at = state_.position();
-  const std::int64_t count = work.batches.training().steps(), number = (at.base + at.epoch) * count + batch.step;
-  StepOptions step;
-  step.lr_factor = work.factor = factor_of(work.schedule, work.steps.steps() - at.first_step) * at.rate_factor;
-  step.clip_norm = work.options.clip_norm;
-  step.accumulate = pending > 0;
-  step.update = pending + 1 == work.options.step.accumulate || batch.step + 1 == count;
-  step.key = random_key(work.batches.seed().value, 0x73746570ull + static_cast<std::uint64_t>(number));  // "step"
-  step.graph = work.options.compute.graph;
-  step.finite = work.judge.judges_step();
-  return step;
-}
-
 template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   Steps& steps = work.steps;
   const std::int64_t number = place().base + place().epoch, count = work.batches.training().steps();
@@ -256,7 +200,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   fitting_ = true;
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.batches.training().epoch(number)) {
-    const StepOptions step = step_options(work, batch, pending);
+    const StepOptions step = work.step_options(batch, pending);
     steps.step(batch, step);
     waiting.all += batch.global_count, waiting.own += batch.count;
     place().step = batch.step + 1;
@@ -305,7 +249,7 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   place().samples = 0;
   history().add(record);
   work.callbacks.on_epoch_end(history().last(), work.control);
-  agree(work);
+  agree_on_control(work);
   work.progress.epoch(history().back(), epochs_in_all(place().base, work.options.epochs));
 }
 
@@ -339,7 +283,7 @@ template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const Step
   if (work.options.record_steps) history().add(record);
   if (work.steps_wanted) {
     work.callbacks.on_step_end(record, work.control);
-    agree(work);
+    agree_on_control(work);
   }
 }
 
@@ -347,55 +291,6 @@ template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
   place().sums = work.steps.totals();
   work.judge.look(place().sums, epoch_number(), work.factor);
   work.progress.update(work.figures.progress(place(), work.batches.training().steps(), work.options.epochs, now), now);
-}
-
-/// One signal on one rank ends the fit on all.
-template <class Scalar> void FitLoop<Scalar>::stop_at_signal(Work& work, const double* of_all) {
-  if (work.signals.take(of_all)) work.control.stop(name_of_signal(work.signals.ending()));
-}
-
-/// After an update.
-template <class Scalar> void FitLoop<Scalar>::look_for_signal(Work& work) {
-  FitSignals& signals = work.signals;
-  if (!signals.updated()) return;
-  if (facts_.ranks == 1) {
-    if (signals.heard(work.steps.signal_of_servers()) != 0) agree(work);
-    return;
-  }
-  if (work.steps_wanted || !facts_.asks || !signals.due([&] { return work.steps.all_met(); })) return;
-  double heard[4] = {};
-  signals.count(work.steps.signal_of_servers(), heard);
-  const double now = seconds_now();
-  if (facts_.rank == 0) heard[3] = signals.next_round(now);
-  work.steps.reduce(heard);
-  signals.asked(now, heard[3]);
-  stop_at_signal(work, heard);
-}
-
-/// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
-template <class Scalar> void FitLoop<Scalar>::agree(Work& work) {
-  FitControl& control = work.control;
-  if (facts_.ranks > 1) {
-    double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
-                       facts_.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
-    work.signals.count(work.steps.signal_of_servers(), asked + 4);
-    work.steps.reduce(asked);
-    control.agree_to_stop(asked[0] > 0);
-    control.agree_to_finish(asked[3] > 0);
-    control.agree_to_keep(asked[1] > 0, asked[2]);
-    stop_at_signal(work, asked + 4);
-  } else {
-    double own[3];
-    work.signals.count(work.steps.signal_of_servers(), own);
-    stop_at_signal(work, own);
-  }
-  place().rate_factor = control.rate_factor();
-  if (facts_.serves && place().rate_factor != 1)
-    throw ArgumentError(
-        "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
-  if (!control.keeps_weights()) return;
-  work.steps.keep_weights();
-  control.agree_to_keep(false, place().rate_factor);
 }
 
 #if SKEIN_COMPILED

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the callbacks and the signals of one rank ask for becomes what all ranks do: stop, keep weights, another rate.
+#pragma once
+#include "../core/clock.hpp"
+#include "../core/error.hpp"
+#include "fit_work.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// One signal on one rank ends the fit on all. `of_all`: the sums over the ranks, as FitSignals counts.
+template <class Scalar> void stop_at_signal(FitWork<Scalar>& work, const double* of_all) {
+  if (work.signals.take(of_all)) work.control.stop(name_of_signal(work.signals.ending()));
+}
+
+/// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
+template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
+  FitControl& control = work.control;
+  const FitFacts& facts = work.facts;
+  if (facts.ranks > 1) {
+    double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
+                       facts.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
+    work.signals.count(work.steps.signal_of_servers(), asked + 4);
+    work.steps.reduce(asked);
+    control.agree_to_stop(asked[0] > 0);
+    control.agree_to_finish(asked[3] > 0);
+    control.agree_to_keep(asked[1] > 0, asked[2]);
+    stop_at_signal(work, asked + 4);
+  } else {
+    double own[3];
+    work.signals.count(work.steps.signal_of_servers(), own);
+    stop_at_signal(work, own);
+  }
+  work.place.rate_factor = control.rate_factor();
+  if (facts.serves && work.place.rate_factor != 1)
+    throw ArgumentError(
+        "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
+  if (!control.keeps_weights()) return;
+  work.steps.keep_weights();
+  control.agree_to_keep(false, work.place.rate_factor);
+}
+
+/// After an update.
+template <class Scalar> void look_for_signal(FitWork<Scalar>& work) {
+  FitSignals& signals = work.signals;
+  const FitFacts& facts = work.facts;
+  if (!signals.updated()) return;
+  if (facts.ranks == 1) {
+    if (signals.heard(work.steps.signal_of_servers()) != 0) agree_on_control(work);
+    return;
+  }
+  if (work.steps_wanted || !facts.asks || !signals.due([&] { return work.steps.all_met(); })) return;
+  double heard[4] = {};
+  signals.count(work.steps.signal_of_servers(), heard);
+  const double now = seconds_now();
+  if (facts.rank == 0) heard[3] = signals.next_round(now);
+  work.steps.reduce(heard);
+  signals.asked(now, heard[3]);
+  stop_at_signal(work, heard);
+}
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD

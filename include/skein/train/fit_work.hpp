@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one call of fit works with, from its first step to its last: the options, the batches, callbacks, records, the rate. What
+// stays between two fits is FitState's.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "callback.hpp"
+#include "check_fit.hpp"
+#include "check_metrics.hpp"
+#include "check_schedule.hpp"
+#include "fit_batches.hpp"
+#include "fit_control.hpp"
+#include "fit_figures.hpp"
+#include "fit_signals.hpp"
+#include "loss_judge.hpp"
+#include "progress.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// Optimizer steps of an epoch.
+template <class Scalar>
+std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar>& loader, int accumulate) {
+  const std::int64_t batches = loader.steps(), each = steps.updates_of(loader.batch());
+  if (each == 1 || batches == 0) return (batches + accumulate - 1) / accumulate;
+  const std::int64_t last = loader.dataset().size() - (batches - 1) * loader.batch();
+  return (batches - 1) * each + steps.updates_of(static_cast<long>(std::min<std::int64_t>(last, loader.batch())));
+}
+
+/// Of one fit on one rank. What it is made of outlives it.
+template <class Scalar> struct FitWork {
+  FitWork(FitSteps<Scalar>& asked, const FitOptions& o, FitBatches<Scalar>& all, const FitFacts& known, TrainingPosition& at)
+      : steps(asked), options(o), batches(all), facts(known), place(at), callbacks(o.callbacks), metrics(o.metrics),
+        signals(o.interrupt, known, callbacks.wants_steps()), progress(ProgressOptions{.rank = o.progress ? known.rank : 1}),
+        judge(asked, known, o), figures(asked, known) {
+    const std::int64_t count = updates_of_epoch(asked, all.training(), o.step.accumulate);
+    schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
+    callbacks.check_watches(what_is_measured(known, all.validation() != nullptr, metrics));
+    check_rate(asked.rate());
+    check_schedule(schedule, o.epochs * count, count);
+  }
+
+  /// Of a batch before which so many of its step have gone. Notes the factor of the rate.
+  StepOptions step_options(const data::Batch<Scalar>& batch, int pending) {
+    const std::int64_t count = batches.training().steps(), number = (place.base + place.epoch) * count + batch.step;
+    StepOptions step;
+    step.lr_factor = factor = factor_of(schedule, steps.steps() - place.first_step) * place.rate_factor;
+    step.clip_norm = options.clip_norm;
+    step.accumulate = pending > 0;
+    step.update = pending + 1 == options.step.accumulate || batch.step + 1 == count;
+    step.key = random_key(batches.seed().value, 0x73746570ull + static_cast<std::uint64_t>(number));  // "step"
+    step.graph = options.compute.graph;
+    step.finite = judge.judges_step();
+    return step;
+  }
+
+  FitSteps<Scalar>& steps;
+  const FitOptions& options;
+  FitBatches<Scalar>& batches;
+  const FitFacts& facts;
+  TrainingPosition& place;  // the state's
+  Callbacks callbacks;
+  std::vector<AnyMetric> metrics;
+  FitSignals signals;
+  FitControl control;
+  Progress progress;
+  LossJudge<Scalar> judge;
+  FitFigures<Scalar> figures;
+  optim::Schedule schedule{};  // with the lengths of this fit
+  double factor = 1;           // of the rate
+  std::int64_t seen = 0;       // steps of the optimizer when it was last looked whether something is due
+  bool steps_wanted = false;
+};
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD
