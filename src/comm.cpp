@@ -26,9 +26,12 @@
 #include <skein/comm/options.ipp>
 #include <skein/comm/self/self_comm.ipp>
 #include <skein/comm/sim/delayed.ipp>
+#include <skein/comm/sim/group.ipp>
+#include <skein/comm/sim/mailbox.ipp>
 #include <skein/comm/sim/options.ipp>
 #include <skein/comm/sim/sim_comm.ipp>
 #include <skein/comm/sim/tables.ipp>
+#include <skein/comm/sim/turn.ipp>
 #include <skein/comm/sim/world.ipp>
 #include <skein/comm/thread/engine.ipp>
 #include <skein/comm/thread/mailbox.ipp>

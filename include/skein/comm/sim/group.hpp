@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../work.hpp"
+#include "options.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -27,6 +28,16 @@ struct SimGroup {
   std::vector<int> members{};
   std::deque<SimCall> calls{};
   std::uint64_t first = 0;  // the number of calls.front()
+
+  /// The call of this number, which is under way.
+  SimCall& call(std::uint64_t number) { return calls[static_cast<std::size_t>(number - first)]; }
+  /// The same; the first rank to come makes it.
+  SimCall& begun(std::uint64_t number);
+  /// A rank is through with it. Calls that all are through with are forgotten.
+  void taken(std::uint64_t number);
+  /// The algorithm of an all-reduce in this group of a world of so many ranks: that of the options, else the cheapest on the
+  /// group's own network.
+  plan::AllReduceChoice all_reduce_choice(const SimOptions& options, int world, double bytes) const;
 };
 
 /// A message under way or not yet wanted.
@@ -49,3 +60,7 @@ struct SimReceive {
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED
+#include "group.ipp"
+#endif

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of a simulation share: clocks, letters, collectives, and the turn. Ranks are threads of which one runs at a
+// What the ranks of a simulation share: clocks, mailboxes, collectives, and the turn. Ranks are threads of which one runs at a
 // time: where what a rank sees depends on what others do, the one whose clock is behind goes first. So a simulation is a
 // discrete-event one, gives the same times and the same bits in every run, and whoever comes first in a recv from any rank comes
 // first by the clock.
 #pragma once
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <tuple>
 
 #include <time.h>
@@ -16,21 +14,21 @@
 #include "../../core/error.hpp"
 #include "../../plan/collective_check.hpp"
 #include "../request.hpp"
-#include "../thread/team.hpp"
 #include "group.hpp"
+#include "mailbox.hpp"
 #include "options.hpp"
 #include "tables.hpp"
+#include "turn.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// The ranks of a simulated machine: who waits for what, their clocks and their messages. One for all ranks; guarded by a
-/// mutex.
+/// The ranks of a simulated machine: who waits for what, their clocks and their messages. One for all ranks; guarded by the turn.
 class SimWorld {
  public:
   SimWorld(int n, SimOptions options, std::shared_ptr<Failure> failure);
 
   const SimOptions& options() const { return options_; }
-  Failure& failure() { return *failure_; }
+  Failure& failure() { return turn_.failure(); }
   std::shared_ptr<SimGroup> whole() { return groups_[{0, 0, 0}]; }
   /// The group of a split: the first to ask makes it.
   std::shared_ptr<SimGroup> group(std::uint64_t parent, std::uint64_t split, int color, const std::vector<int>& members);
@@ -40,9 +38,9 @@ class SimWorld {
   void begin(int rank);
   /// It has returned, or failed.
   void end(int rank);
-  void wake();
+  void wake() { turn_.wake(); }
   /// Throws where the simulation has failed.
-  void check() const;
+  void check() const { turn_.check(); }
 
   // ---- clocks
   double now(int rank);
@@ -68,15 +66,12 @@ class SimWorld {
 
  private:
   struct Rank {
-    std::condition_variable turn;
     SimRank at{};
-    double key = 0, send_free = 0, receive_free = 0, collective_free = 0, processor = 0;
-    bool gone = false, granted = false;
+    double send_free = 0, collective_free = 0, processor = 0;
+    bool granted = false;
     unsigned polls = 0;  // without success, one after the other
-    std::uint64_t numbers = 0, draws = 0;
-    std::map<std::uint64_t, double> sends{};
-    std::map<std::uint64_t, SimReceive> receives{};
-    std::deque<SimLetter> letters{};
+    std::uint64_t draws = 0;
+    SimMailbox mail{};
     Ticket* waits = nullptr;
     SimGroup* waits_in = nullptr;
     int waits_at = 0;
@@ -94,10 +89,8 @@ class SimWorld {
   double jitter(std::uint64_t stream, std::uint64_t i) const;
   double takes(int from, int to, double bytes) const;
 
-  int least() const;
-  void give(int next);
-  /// Until this rank's time is the earliest. `key`: never, where it waits for others.
-  void turn(int rank, double key);
+  /// Until this rank's time is the earliest. `time`: never, where it waits for others.
+  void turn(int rank, double time);
   [[noreturn]] void fail(int rank, const std::string& message);
   /// Every rank waits for another.
   std::string standstill();
@@ -105,14 +98,10 @@ class SimWorld {
 
   /// When what the ticket names is complete, never where that is not known; fixed: nothing that another rank does can change it.
   double completion(Rank& me, SimGroup& group, int place, const Ticket& t, bool& fixed);
-  static double due_of(const Rank& me, const SimLetter& l) { return std::max(l.departed, me.receive_free) + l.takes; }
-  static bool fits(const SimReceive& r, const SimLetter& l);
-  std::deque<SimLetter>::iterator earliest(Rank& me, const SimReceive& r);
-  /// Receives that name their sender take its oldest letter; those from any rank wait until they are asked for.
+  /// Letters or receives have come to a rank: what it waits for may come earlier now.
   void match(int rank);
-  void take(Rank& me, SimReceive& r, std::deque<SimLetter>::iterator l);
-  double key_of(Rank& me);
-  void renew_key(Rank& me);
+  double waits_until(Rank& me);
+  void renew_time(int rank);
   /// The clock has come to it: results are handed over.
   void finish(int rank, SimGroup& group, Ticket& t);
 
@@ -138,16 +127,12 @@ class SimWorld {
       member(group, r).at.bytes += sent.values * static_cast<long>(call.posts[0].signature.element);
     }
   }
-  /// The algorithm of an all-reduce in this group: that of the options, else the cheapest on the group's own network.
-  plan::AllReduceChoice choice(const SimGroup& group, double bytes) const;
 
   SimOptions options_;
-  std::shared_ptr<Failure> failure_;
+  SimTurn turn_;
   std::deque<Rank> ranks_;
   std::map<std::tuple<std::uint64_t, std::uint64_t, int>, std::shared_ptr<SimGroup>> groups_;
   std::uint64_t key_, plays_ = 0;
-  std::mutex mutex_;
-  int current_ = 0;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -6,7 +6,7 @@
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE SimWorld::SimWorld(int n, SimOptions options, std::shared_ptr<Failure> failure)
-    : options_(std::move(options)), failure_(std::move(failure)), ranks_(static_cast<std::size_t>(n)),
+    : options_(std::move(options)), turn_(n, std::move(failure)), ranks_(static_cast<std::size_t>(n)),
       key_(random_key(options_.seed.value, 0x73696d75ull)) {  // "simu"
   auto all = std::make_shared<SimGroup>();
   for (int r = 0; r < n; ++r) all->members.push_back(r);
@@ -25,39 +25,15 @@ SKEIN_INLINE std::shared_ptr<SimGroup> SimWorld::group(std::uint64_t parent, std
 }
 
 SKEIN_INLINE void SimWorld::begin(int rank) {
-  {
-    std::unique_lock lock(mutex_);
-    Rank& me = of(rank);
-    me.turn.wait(lock, [&] { return current_ == rank || failure_->happened(); });
-  }
-  check();
+  turn_.begin(rank);
   of(rank).processor = processor_seconds();
 }
 
 SKEIN_INLINE void SimWorld::end(int rank) {
-  Rank& me = of(rank);
-  if (!failure_->happened()) charge(me, rank);
-  me.gone = true;
-  me.key = sim_never;
-  if (failure_->happened()) return wake();
-  bool left = false;
-  for (const Rank& r : ranks_) left = left || !r.gone;
-  if (!left) return;
-  const int next = least();
-  if (next < 0) {
-    failure_->set(rank, standstill());
-    return wake();
-  }
-  give(next);
-}
-
-SKEIN_INLINE void SimWorld::wake() {
-  const std::lock_guard lock(mutex_);
-  for (Rank& r : ranks_) r.turn.notify_all();
-}
-
-SKEIN_INLINE void SimWorld::check() const {
-  if (failure_->happened()) throw CommError(failure_->message());
+  if (!failure().happened()) charge(of(rank), rank);
+  if (turn_.leave(rank)) return;
+  failure().set(rank, standstill());
+  wake();
 }
 
 SKEIN_INLINE double SimWorld::now(int rank) {
@@ -94,9 +70,8 @@ SKEIN_INLINE Ticket SimWorld::send(int rank, const SimGroup& group, const void* 
   me.send_free = letter.departed + letter.takes;
   ++me.at.messages;
   me.at.bytes += static_cast<long>(bytes);
-  const std::uint64_t number = ++me.numbers;
-  me.sends[number] = me.send_free;
-  of(there).letters.push_back(std::move(letter));
+  const std::uint64_t number = me.mail.add_send(me.send_free);
+  of(there).mail.put(std::move(letter));
   match(there);
   leave(rank);
   return {number, 0, to};
@@ -104,10 +79,8 @@ SKEIN_INLINE Ticket SimWorld::send(int rank, const SimGroup& group, const void* 
 
 SKEIN_INLINE Ticket SimWorld::receive(int rank, const SimGroup& group, void* data, std::size_t bytes, int from, int tag) {
   enter(rank);
-  Rank& me = of(rank);
-  const std::uint64_t number = ++me.numbers;
-  me.receives[number] = {group.id, from < 0 ? -1 : group.members[static_cast<std::size_t>(from)], tag, data, bytes, 0, false, 0,
-                         -1};
+  const int sender = from < 0 ? -1 : group.members[static_cast<std::size_t>(from)];
+  const std::uint64_t number = of(rank).mail.add({group.id, sender, tag, data, bytes, 0, false, 0, -1});
   match(rank);
   leave(rank);
   return {number, 0, from};
@@ -115,19 +88,12 @@ SKEIN_INLINE Ticket SimWorld::receive(int rank, const SimGroup& group, void* dat
 
 SKEIN_INLINE Ticket SimWorld::start(int rank, SimGroup& group, int place, std::uint64_t number, const CollectiveCall& o) {
   enter(rank);
-  const std::size_t n = group.members.size(), p = static_cast<std::size_t>(place);
-  while (group.first + group.calls.size() <= number) {
-    SimCall call;
-    call.posts.resize(n);
-    call.entered.assign(n, 0);
-    call.left.assign(n, 0);
-    group.calls.push_back(std::move(call));
-  }
-  SimCall& call = group.calls[static_cast<std::size_t>(number - group.first)];
+  const std::size_t p = static_cast<std::size_t>(place);
+  SimCall& call = group.begun(number);
   Rank& me = of(rank);
   call.posts[p] = o;
-  call.entered[p] = std::max({me.at.clock, me.send_free, me.receive_free});
-  if (static_cast<std::size_t>(++call.arrived) == n) perform(group, call, number);
+  call.entered[p] = std::max({me.at.clock, me.send_free, me.mail.free_at()});
+  if (static_cast<std::size_t>(++call.arrived) == group.members.size()) perform(group, call, number);
   leave(rank);
   return {number + 1, -1, -1};
 }
@@ -170,7 +136,7 @@ SKEIN_INLINE void SimWorld::wait(int rank, SimGroup& group, int place, Ticket& t
     me.waits_at = place;
     turn(rank, std::max(due, me.at.clock));
     me.waits = nullptr;
-    advance(me, me.key);
+    advance(me, turn_.time(rank));
     me.granted = true;  // all that could come before this time has come
   }
   me.granted = false;
@@ -228,38 +194,14 @@ SKEIN_INLINE double SimWorld::takes(int from, int to, double bytes) const {
   return level.alpha + level.beta * bytes;  // an empty message takes alpha
 }
 
-SKEIN_INLINE int SimWorld::least() const {
-  int best = -1;
-  for (std::size_t r = 0; r < ranks_.size(); ++r)
-    if (!ranks_[r].gone && ranks_[r].key < sim_never && (best < 0 || ranks_[r].key < ranks_[static_cast<std::size_t>(best)].key))
-      best = static_cast<int>(r);
-  return best;
-}
-
-SKEIN_INLINE void SimWorld::give(int next) {
-  const std::lock_guard lock(mutex_);
-  current_ = next;
-  of(next).turn.notify_all();
-}
-
-SKEIN_INLINE void SimWorld::turn(int rank, double key) {
-  Rank& me = of(rank);
-  me.key = key;
-  const int next = least();
-  if (next == rank) return;
-  if (next < 0) fail(rank, standstill());
-  std::unique_lock lock(mutex_);
-  current_ = next;
-  of(next).turn.notify_all();
-  me.turn.wait(lock, [&] { return current_ == rank || failure_->happened(); });
-  lock.unlock();
-  check();
+SKEIN_INLINE void SimWorld::turn(int rank, double time) {
+  if (!turn_.wait(rank, time)) fail(rank, standstill());
 }
 
 SKEIN_INLINE void SimWorld::fail(int rank, const std::string& message) {
-  failure_->set(rank, message);
+  failure().set(rank, message);
   wake();
-  throw CommError(failure_->message());
+  throw CommError(failure().message());
 }
 
 SKEIN_INLINE std::string SimWorld::standstill() {
@@ -267,110 +209,55 @@ SKEIN_INLINE std::string SimWorld::standstill() {
   for (int r = 0; r < size(); ++r) {
     Rank& me = of(r);
     text += (r ? "; rank " : " rank ") + std::to_string(r);
-    if (me.gone) text += " has returned";
+    if (turn_.gone(r)) text += " has returned";
     else if (me.waits && me.waits->message < 0)
       text += " waits in " + describe(post_of(me).signature) + " (call " + std::to_string(me.waits->number - 1) + ")";
-    else if (me.waits) {
-      const auto receive = me.receives.find(me.waits->number);
-      if (receive == me.receives.end()) continue;
+    else if (const SimReceive* const receive = me.waits ? me.mail.receive(me.waits->number) : nullptr)
       text += " waits for a message from " +
-              (receive->second.from < 0 ? std::string("any rank") : "rank " + std::to_string(receive->second.from)) + " (tag " +
-              std::to_string(receive->second.tag) + ")";
-    }
+              (receive->from < 0 ? std::string("any rank") : "rank " + std::to_string(receive->from)) + " (tag " +
+              std::to_string(receive->tag) + ")";
   }
   return text;
 }
 
 SKEIN_INLINE const CollectiveCall& SimWorld::post_of(Rank& me) {
-  return me.waits_in->calls[static_cast<std::size_t>(me.waits->number - 1 - me.waits_in->first)]
-      .posts[static_cast<std::size_t>(me.waits_at)];
+  return me.waits_in->call(me.waits->number - 1).posts[static_cast<std::size_t>(me.waits_at)];
 }
 
 SKEIN_INLINE double SimWorld::completion(Rank& me, SimGroup& group, int place, const Ticket& t, bool& fixed) {
+  if (t.message >= 0) return me.mail.completion(t.number, me.at.clock, fixed);
   fixed = true;
-  if (t.message < 0) {
-    const std::uint64_t number = t.number - 1;
-    if (number < group.first) return me.at.clock;
-    const SimCall& call = group.calls[static_cast<std::size_t>(number - group.first)];
-    if (call.done) return call.left[static_cast<std::size_t>(place)];
-    fixed = false;
-    return sim_never;
-  }
-  if (const auto sent = me.sends.find(t.number); sent != me.sends.end()) return sent->second;
-  const auto found = me.receives.find(t.number);
-  if (found == me.receives.end()) return me.at.clock;
-  const SimReceive& r = found->second;
-  if (r.matched) return r.due;
+  const std::uint64_t number = t.number - 1;
+  if (number < group.first) return me.at.clock;
+  const SimCall& call = group.call(number);
+  if (call.done) return call.left[static_cast<std::size_t>(place)];
   fixed = false;
-  if (r.from >= 0) return sim_never;
-  const auto letter = earliest(me, r);
-  return letter == me.letters.end() ? sim_never : due_of(me, *letter);
-}
-
-SKEIN_INLINE bool SimWorld::fits(const SimReceive& r, const SimLetter& l) {
-  return l.group == r.group && l.tag == r.tag && (r.from < 0 || r.from == l.from);
-}
-
-SKEIN_INLINE std::deque<SimLetter>::iterator SimWorld::earliest(Rank& me, const SimReceive& r) {
-  auto best = me.letters.end();
-  for (auto l = me.letters.begin(); l != me.letters.end(); ++l)
-    if (fits(r, *l) && (best == me.letters.end() || due_of(me, *l) < due_of(me, *best))) best = l;
-  return best;
+  return sim_never;
 }
 
 SKEIN_INLINE void SimWorld::match(int rank) {
   Rank& me = of(rank);
-  for (auto& entry : me.receives) {
-    SimReceive& r = entry.second;
-    if (r.matched || r.from < 0) continue;
-    for (auto l = me.letters.begin(); l != me.letters.end(); ++l) {
-      if (!fits(r, *l)) continue;
-      take(me, r, l);
-      break;
-    }
-  }
-  if (me.waits && me.key == sim_never) renew_key(me);
-  else if (me.waits) me.key = std::min(me.key, std::max(me.at.clock, key_of(me)));
+  me.mail.match();
+  if (!me.waits) return;
+  if (turn_.time(rank) == sim_never) renew_time(rank);
+  else turn_.set_time(rank, std::min(turn_.time(rank), std::max(me.at.clock, waits_until(me))));
 }
 
-SKEIN_INLINE void SimWorld::take(Rank& me, SimReceive& r, std::deque<SimLetter>::iterator l) {
-  r.matched = true;
-  r.due = me.receive_free = due_of(me, *l);
-  r.peer = l->from;
-  r.came = l->data.size();
-  if (r.came == r.bytes && r.bytes) std::memcpy(r.to, l->data.data(), r.bytes);
-  me.letters.erase(l);
-}
-
-SKEIN_INLINE double SimWorld::key_of(Rank& me) {
+SKEIN_INLINE double SimWorld::waits_until(Rank& me) {
   bool fixed = true;
   return completion(me, *me.waits_in, me.waits_at, *me.waits, fixed);
 }
 
-SKEIN_INLINE void SimWorld::renew_key(Rank& me) {
-  const double due = key_of(me);
-  if (due < sim_never) me.key = std::max(due, me.at.clock);
+SKEIN_INLINE void SimWorld::renew_time(int rank) {
+  const double due = waits_until(of(rank));
+  if (due < sim_never) turn_.set_time(rank, std::max(due, of(rank).at.clock));
 }
 
 SKEIN_INLINE void SimWorld::finish(int rank, SimGroup& group, Ticket& t) {
   Rank& me = of(rank);
   me.polls = 0;
-  if (t.message < 0) {
-    const std::uint64_t number = t.number - 1;
-    if (number < group.first) return;
-    ++group.calls[static_cast<std::size_t>(number - group.first)].taken;
-    while (!group.calls.empty() && static_cast<std::size_t>(group.calls.front().taken) == group.members.size()) {
-      group.calls.pop_front();
-      ++group.first;
-    }
-    return;
-  }
-  if (me.sends.erase(t.number)) return;
-  const auto found = me.receives.find(t.number);
-  if (found == me.receives.end()) return;
-  if (!found->second.matched) take(me, found->second, earliest(me, found->second));
-  const SimReceive r = found->second;
-  me.receives.erase(found);
+  if (t.message < 0) return group.taken(t.number - 1);
+  const SimReceive r = me.mail.finish(t.number);
   for (std::size_t p = 0; p < group.members.size(); ++p)
     if (group.members[p] == r.peer) t.peer = static_cast<int>(p);
   if (r.came != r.bytes)
@@ -393,32 +280,21 @@ SKEIN_INLINE void SimWorld::perform(SimGroup& group, SimCall& call, std::uint64_
   play(group, call);
   call.done = true;
   for (int r = 0; r < n; ++r) {
-    Rank& x = member(group, r);
+    const int rank = group.members[static_cast<std::size_t>(r)];
+    Rank& x = of(rank);
     const double left = call.left[static_cast<std::size_t>(r)];
     x.collective_free = left;
     x.send_free = std::max(x.send_free, left);
-    x.receive_free = std::max(x.receive_free, left);
-    if (x.waits && x.key == sim_never) renew_key(x);
+    x.mail.set_free_at(left);
+    if (x.waits && turn_.time(rank) == sim_never) renew_time(rank);
   }
 }
 
 SKEIN_INLINE void SimWorld::play(SimGroup& group, SimCall& call) {
   const CollectiveCall& o = call.posts[0];
-  with_table_of(o, static_cast<int>(group.members.size()), choice(group, static_cast<double>(o.bytes(o.signature.count))),
+  with_table_of(o, static_cast<int>(group.members.size()),
+                group.all_reduce_choice(options_, size(), static_cast<double>(o.bytes(o.signature.count))),
                 [&](const auto& table) { play(group, call, table); });
-}
-
-SKEIN_INLINE plan::AllReduceChoice SimWorld::choice(const SimGroup& group, double bytes) const {
-  const int n = static_cast<int>(group.members.size());
-  plan::Network network = options_.network;
-  if (n != size()) {
-    bool together = true;
-    for (const int m : group.members) together = together && network.together(m, group.members[0]);
-    const plan::Level level = together ? network.near : network.far;
-    network = {level, level, 0, network.gamma};
-  }
-  if (!options_.algorithm) return plan::cheapest_all_reduce(network, n, bytes);
-  return {*options_.algorithm, plan::torus_columns(network, n), network.node > 0 ? network.node : n, 0};
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm
