@@ -201,3 +201,14 @@ TEST_CASE("the number of threads comes from the affinity mask, or from SKEIN_THR
   ::unsetenv("SKEIN_THREADS");
   CHECK(sk::Workers::default_count() == sk::available_cores());
 }
+
+TEST_CASE("ranks that share their cores divide them, unless SKEIN_THREADS says how many threads each has") {
+  const int cores = sk::available_cores();
+  CHECK(sk::Workers::default_count(1, true) == cores);
+  CHECK(sk::Workers::default_count(0, false) == cores);
+  CHECK(sk::Workers::default_count(2, true) == std::max(1, cores / 2));
+  CHECK(sk::Workers::default_count(cores + 1, true) == 1);
+  ::setenv("SKEIN_THREADS", "3", 1);
+  CHECK(sk::Workers::default_count(cores + 1, true) == 3);
+  ::unsetenv("SKEIN_THREADS");
+}

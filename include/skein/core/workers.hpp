@@ -146,6 +146,9 @@ class Workers {
   }
 
   static int default_count();
+  /// Of one rank of `local_ranks` that use this machine: SKEIN_THREADS, or its cores. Ranks that share their cores, as those of
+  /// one process do, divide them.
+  static int default_count(int local_ranks, bool one_process);
 
  private:
   static int spins_for(int count) { return count <= available_cores() ? 4000 : 0; }

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of workers.hpp.
 #pragma once
+#include <unistd.h>
+
+#include <algorithm>
+
 #include "environment.hpp"
 #include "workers.hpp"
 
@@ -49,6 +53,13 @@ SKEIN_INLINE int Workers::default_count() {
   const EnvironmentNumber threads{"a whole number of threads; 0: those of the cores", 0, 1e6, true};
   const int n = static_cast<int>(environment_number("SKEIN_THREADS", 0, threads));
   return n > 0 ? n : available_cores();
+}
+
+SKEIN_INLINE int Workers::default_count(int local_ranks, bool one_process) {
+  if (std::getenv("SKEIN_THREADS")) return default_count();
+  const int cores = available_cores();
+  const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // mpirun bound this rank to its own
+  return bound && !one_process ? cores : std::max(1, cores / std::max(1, local_ranks));
 }
 
 SKEIN_INLINE void Workers::serve(int index) {

@@ -93,6 +93,17 @@ template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_b
   }
 }
 
+/// Throws for a batch whose labels are not one for each position of the network's outputs, and for the first that is no class.
+/// A batch without labels has none to check; those that are on a device are their owner's care.
+template <class Model, class Loss, class Batch>
+void check_batch_labels(const Loss& loss, const Batch& batch, const SampleNames& names) {
+  constexpr long each = labels_each(Model::output_extents);
+  if (!batch.labels) return;
+  check_labels_each(batch.labels_each, each);
+  if constexpr (on_host<DeviceOf<Batch>>)
+    check_labels(batch.labels, batch.count * each, Model::output_extents.count() / each, ignored_label(loss), 0, each, names);
+}
+
 }  // namespace skein::inline SKEIN_ABI::nn
 
 #if !SKEIN_COMPILED

@@ -5,10 +5,12 @@
 // A state machine without memory of anything else: pure, the same on every rank that is told the same. Micikevicius et al.,
 // "Mixed precision training", ICLR 2018; defaults of PyTorch's GradScaler.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <string>
 
 #include "../core/error.hpp"
+#include "../core/half.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
@@ -47,6 +49,11 @@ struct LossScaling {
     if (!holds) throw ArgumentError("LossScaling{." + std::string(member) + " = " + std::to_string(value) + "}: " + rule);
   }
 };
+
+/// The scaling of a loss whose activations are of this type, where nobody says another: dynamic for fp16, none for bf16.
+template <class Activation> constexpr LossScaling usual_loss_scaling() {
+  return std::same_as<Activation, fp16> ? LossScaling::dynamic() : LossScaling::none();
+}
 
 /// The scale as it moves from step to step.
 class LossScaler {

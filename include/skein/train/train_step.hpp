@@ -7,8 +7,6 @@
 #include <optional>
 #include <utility>
 
-#include <unistd.h>
-
 #include "../comm/public_call.hpp"
 #include "../device/copy.hpp"
 #include "../nn/check_batch.hpp"
@@ -148,10 +146,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// Threads that a rank gets by default: the cores it may use, shared with the other ranks of this machine that use the same.
   int threads() const {
-    const int cores = available_cores(), sharing = parts_.policy_state.local_ranks();
-    if (std::getenv("SKEIN_THREADS")) return Workers::default_count();
-    const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // mpirun bound this rank to its own
-    return bound && !parts_.policy_state.threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
+    return Workers::default_count(parts_.policy_state.local_ranks(), parts_.policy_state.threads_of_one_process());
   }
 
   Model& model() const { return *parts_.model; }
@@ -296,13 +291,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
   /// Takes note of whether the last step counts: the scale and the steps follow.
   void settle_scale() const {
-    if constexpr (Model::scales_loss) {
-      const auto overflowed = [this] {  // of a device's last step
-        if constexpr (on_host<Device>) return false;
-        else return parts_.device.read_scale().skip != 0;
-      };
-      if (!scale_.template settle<Device>(overflowed)) --step_;
-    }
+    if constexpr (Model::scales_loss)
+      if (!scale_.settle(parts_.device)) --step_;
   }
 
   /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels and tokens that are on a device
@@ -313,11 +303,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     nn::check_batch<Model, Loss>(given, training);
     nn::check_tokens<Model>(batch, names_of(given));
     if constexpr (Loss::target == nn::TargetKind::label) {
-      if (!batch.labels) return;
-      nn::check_labels_each(batch.labels_each, labels_each);
-      if constexpr (on_host<DeviceOf<std::remove_cvref_t<decltype(batch)>>>)
-        nn::check_labels(batch.labels, batch.count * labels_each, Width / labels_each, nn::ignored_label(parts_.loss), 0,
-                         labels_each, names_of(given));
+      nn::check_batch_labels<Model>(parts_.loss, batch, names_of(given));
     } else if constexpr (nn::ChecksClassNumbers<Loss, Scalar> && on_host<DeviceOf<std::remove_cvref_t<decltype(batch)>>>) {
       if (batch.targets) parts_.loss.check_class_numbers(batch.targets, batch.target_pitch, batch.count, names_of(given));
     }

@@ -2,10 +2,7 @@
 // PipelineTrainStep: one training step through the stages of this process, in the order of a schedule's table: what a Trainer
 // sees of it, in place of train::TrainStep. pipeline_local_stages.hpp has the stages, pipeline_run.hpp runs their lines.
 #pragma once
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -162,12 +159,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// The norm of the gradients of all stages in the last step that was clipped; 0 before.
   double gradient_norm() const { return run_.updates.norm(); }
   optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return run_.local_stages.optimizer(); }
-  int threads() const {
-    const int cores = available_cores(), sharing = policy_state().local_ranks();
-    if (std::getenv("SKEIN_THREADS")) return Workers::default_count();
-    const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-    return bound && !policy_state().threads_of_one_process() ? cores : std::max(1, cores / std::max(1, sharing));
-  }
+  int threads() const { return Workers::default_count(policy_state().local_ranks(), policy_state().threads_of_one_process()); }
 
   // What a Trainer asks of an executor and a device.
   PipelineTrainStep& executor() { return *this; }
@@ -219,9 +211,6 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
  private:
   using Run = detail::PipelineRun<Model, Loss, Optimizer>;
 
-  static constexpr optim::LossScaling usual_scaling() {
-    return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
-  }
   void check_size(long count, long global_count) const {
     if (count > capacity() || run_.micro_size(global_count) > run_.micro_size(capacity() * team().options.replicas))
       throw ArgumentError(text(
@@ -255,10 +244,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   void check_truth(const BatchView<Scalar>& batch, const SampleNames& names) const {
     nn::check_tokens<Model>(batch, names);
     if constexpr (Loss::target == nn::TargetKind::label) {
-      constexpr long each = nn::labels_each(Model::output_extents);
-      if (!batch.labels) return;
-      nn::check_labels_each(batch.labels_each, each);
-      nn::check_labels(batch.labels, batch.count * each, Width / each, nn::ignored_label(loss_), 0, each, names);
+      nn::check_batch_labels<Model>(loss_, batch, names);
     } else if (batch.targets) {
       nn::check_targets<Loss>(batch.targets, batch.target_pitch, nn::target_length<Loss>(Width), batch.count, names);
     }
@@ -269,7 +255,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   Run run_;
   detail::PipelineFiles<typename Run::LocalStages> files_;
   nn::StepMemory<Device> memory_;
-  optim::LossScaler scaler_{usual_scaling()};
+  optim::LossScaler scaler_{optim::usual_loss_scaling<typename Model::Activation>()};
   Sums carried_{}, evaluated_{}, totals_{};  // carried_: of the batches that are accumulated
   long accumulated_ = 0;
   double expected_weight_ = 1;

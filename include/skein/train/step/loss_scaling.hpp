@@ -2,9 +2,8 @@
 // Loss scaling in a step: the scale as it moves, and the stage that looks for gradients that are not finite. A step with one is
 // skipped on all ranks alike. Of a model whose loss is not scaled there is nothing here.
 #pragma once
-#include <concepts>
+#include <utility>
 
-#include "../../core/half.hpp"
 #include "../../ops/cpu/finite.hpp"
 #include "../../optim/loss_scaler.hpp"
 #include "worker_step.hpp"
@@ -23,19 +22,16 @@ template <class Model> class LossScaleState {
     pending_ = scaler_.active();
     overflowed_ = overflowed;
   }
-  /// Takes note of it: the scale follows. False: the last step did not count. overflowed(): of a device's last step; it waits.
-  template <class Device, class Overflowed> bool settle(const Overflowed& overflowed) {
+  /// Takes note of it: the scale follows. False: the last step did not count. A device is waited for.
+  template <class Scalar, class Device> bool settle([[maybe_unused]] const StepDevice<Scalar, Device>& device) {
     if (!pending_) return true;
     pending_ = false;
-    if constexpr (!on_host<Device>) overflowed_ = overflowed();
+    if constexpr (!on_host<Device>) overflowed_ = device.read_scale().skip != 0;
     return scaler_.update(std::exchange(overflowed_, false));
   }
 
  private:
-  static constexpr optim::LossScaling usual() {
-    return std::same_as<typename Model::Activation, fp16> ? optim::LossScaling::dynamic() : optim::LossScaling::none();
-  }
-  optim::LossScaler scaler_{usual()};
+  optim::LossScaler scaler_{optim::usual_loss_scaling<typename Model::Activation>()};
   bool overflowed_ = false, pending_ = false;
 };
 
