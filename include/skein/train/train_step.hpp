@@ -8,11 +8,10 @@
 #include <utility>
 
 #include "../comm/public_call.hpp"
-#include "../device/copy.hpp"
-#include "../nn/check_batch.hpp"
-#include "../nn/check_tokens.hpp"
 #include "model_in_fit.hpp"
+#include "step/captured_step.hpp"
 #include "step/check_step.hpp"
+#include "step/check_step_batch.hpp"
 #include "step/device_update.hpp"
 #include "step/exchange_gradients.hpp"
 #include "step/forward_backward.hpp"
@@ -86,7 +85,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in the host's memory,
   /// or the device's.
   template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
-    check_batch(given, true);
+    check_step_batch(parts_, given, true);
     optim::check_step(options);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
@@ -116,7 +115,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with
   /// `accumulate` of those before it too.
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
-    check_batch(given, false);
+    check_step_batch(parts_, given, false);
     Executor& run = executor();
     [[maybe_unused]] const auto here = run.memory().enter();
     const auto& batch = parts_.device.stage(given);
@@ -164,24 +163,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
   /// before, rank 0 has it then until drop_state().
   DeviceSpan<Scalar, Device> state(int k) { return state_.array(parts_, k); }
-  void gather_state() {
-    state_.gather(parts_);
-    if constexpr (optim::needs_curvature<Optimizer>) gather_curvature();
-  }
+  void gather_state() { state_.gather(parts_); }
   /// Of it what a chain with Needs::curvature remembers, alone.
-  void gather_curvature() requires optim::needs_curvature<Optimizer> {
-    parts_.curvature.gather(RanksOfCurvature<PolicyState>{parts_.policy_state});
-  }
-  void drop_state() {
-    state_.drop();
-    if constexpr (optim::needs_curvature<Optimizer>) parts_.curvature.drop();
-  }
+  void gather_curvature() requires optim::needs_curvature<Optimizer> { state_.gather_curvature(parts_); }
+  void drop_state() { state_.drop(parts_); }
   /// Sets the optimizer's array k from a whole one of the host: what is kept of it.
-  void set_state(int k, const Scalar* values) {
-    const auto array = parts_.optimizer.array(k);
-    Copy<Device, Cpu>::run(array.data, values + parts_.optimizer.kept().begin, array.size * sizeof(Scalar), model().where(),
-                           Cpu{});
-  }
+  void set_state(int k, const Scalar* values) { state_.set(parts_, k, values); }
   /// What a file has of the model: the arenas themselves, which are whole; scatter() has nothing to do.
   DeviceSpan<Scalar, Device> whole_parameters() { return model().weights().unguarded(); }
   DeviceSpan<Scalar, Device> whole_buffers() { return model().buffers(); }
@@ -249,21 +236,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// accumulation begins anew.
   void launch(State& step, const StepOptions& options) {
     const bool captures = capturable(step);
-    if constexpr (!on_host<Device>)
-      if (options.graph && !captures && parts_.device.note().empty())
-        parts_.device.set_note(step.exchange && !PolicyState::capturable
-                                   ? "steps are launched kernel by kernel, since the policy's communication cannot be captured"
-                                   : "steps are launched kernel by kernel, since a transform of tensors may wait for numbers");
+    if (options.graph && !captures) note_not_captured(parts_, step);
     Executor& run = executor();
     try {
       parts_.device.run(
-          run.memory(), options.graph && captures, [&] { return kind(step); }, [&] { run.begin(*step.batch, step.call); },
-          [&] { run.run([&](Worker& w) { Stages::run(w, parts_, step); }); },
+          run.memory(), options.graph && captures, [&] { return captured_step_key(parts_, step); },
+          [&] { run.begin(*step.batch, step.call); }, [&] { run.run([&](Worker& w) { Stages::run(w, parts_, step); }); },
           [&] {
             if constexpr (!on_host<Device>)
               if (step.update) DeviceUpdate::update(parts_, step);
           },
-          [&](bool refused) { return first_refusing(refused); });
+          [&](bool refused) { return first_refusing(parts_.policy_state, refused); });
     } catch (...) {
       if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
       parts_.buffers.give_back(model());
@@ -295,52 +278,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       if (!scale_.settle(parts_.device)) --step_;
   }
 
-  /// Before the parallel region, so that nothing has been changed by a wrong batch. Labels and tokens that are on a device
-  /// already are their owner's care.
-  template <class Given> void check_batch(const Given& given, bool training) const {
-    const auto& batch = batch_view<Scalar, Device>(given);  // refuses what is no batch
-    nn::check_reserved(parts_.executor.get());
-    nn::check_batch<Model, Loss>(given, training);
-    nn::check_tokens<Model>(batch, names_of(given));
-    if constexpr (Loss::target == nn::TargetKind::label) {
-      nn::check_batch_labels<Model>(parts_.loss, batch, names_of(given));
-    } else if constexpr (nn::ChecksClassNumbers<Loss, Scalar> && on_host<DeviceOf<std::remove_cvref_t<decltype(batch)>>>) {
-      if (batch.targets) parts_.loss.check_class_numbers(batch.targets, batch.target_pitch, batch.count, names_of(given));
-    }
-  }
-
-  /// All that a captured step bakes in.
-  CapturedStepKey kind(const State& step) const {
-    const auto& batch = *step.batch;
-    return {is_tokens<typename Model::input> ? static_cast<const void*>(batch.tokens) : batch.x,
-            batch.labels,
-            batch.targets,
-            batch.pitch,
-            batch.target_pitch,
-            batch.count,
-            step.expected_weight,
-            step.clip,
-            parts_.policy_state.gradient_factor(),
-            step.call.accumulate,
-            step.update,
-            step.exchange,
-            static_cast<long>(batch.global_count)};
-  }
-  /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`; and
-  /// nothing may wait for a number.
-  bool capturable(const State& step) {
-    constexpr bool in_each_pass = PolicyState::capabilities.has(parallel::Capability::reduces_statistics);
-    if constexpr (on_host<Device>) return false;
-    else
-      return (PolicyState::capturable || !(step.exchange || in_each_pass)) && !(step.update && optim::needs_tensors<Optimizer>);
-  }
-  /// The first rank that says so, -1: none. All ranks take part.
-  int first_refusing(bool refused) {
-    const std::uint64_t own[] = {refused};
-    const std::vector<std::uint64_t> all = parts_.policy_state.numbers_of_all(own);
-    const auto at = std::find(all.begin(), all.end(), 1u);
-    return at == all.end() ? -1 : static_cast<int>(at - all.begin());
-  }
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;
     else

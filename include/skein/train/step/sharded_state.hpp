@@ -5,7 +5,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "step_parts.hpp"
+#include "../../device/copy.hpp"
+#include "transform.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -13,6 +14,8 @@ namespace skein::inline SKEIN_ABI::train {
 template <class Parts> class ShardedState {
   using Scalar = typename Parts::Scalar;
   using Device = typename Parts::Device;
+  using PolicyState = typename Parts::PolicyState;
+  static constexpr bool has_curvature = optim::needs_curvature<typename Parts::Optimizer>;
 
  public:
   /// Array k, whole, in the layout of the parameters: of a state in parts, on rank 0, between gather() and drop().
@@ -20,9 +23,14 @@ template <class Parts> class ShardedState {
     if (!gathered_.empty()) return gathered_[static_cast<std::size_t>(k)].span();
     return padded(parts, k);
   }
+  /// Sets array k from a whole one of the host: what is kept of it.
+  void set(Parts& parts, int k, const Scalar* values) {
+    const DeviceSpan<Scalar, Device> array = parts.optimizer.array(k);
+    Copy<Device, Cpu>::run(array.data, values + parts.optimizer.kept().begin, array.size * sizeof(Scalar), parts.model->where(),
+                           Cpu{});
+  }
   /// All ranks.
   void gather([[maybe_unused]] Parts& parts) {
-    using PolicyState = typename Parts::PolicyState;
     if constexpr (parallel::OwnsPart<PolicyState>) {
       gathered_.clear();
       for (int k = 0; parts.slices_state() && k < parts.optimizer.arrays(); ++k) {
@@ -31,10 +39,16 @@ template <class Parts> class ShardedState {
         if (parts.policy_state.rank() == 0) gathered_.push_back(std::move(all));
       }
     }
+    if constexpr (has_curvature) gather_curvature(parts);
   }
-  void drop() {
+  /// Of it what a chain with Needs::curvature remembers, alone.
+  void gather_curvature(Parts& parts) requires has_curvature {
+    parts.curvature.gather(RanksOfCurvature<PolicyState>{parts.policy_state});
+  }
+  void drop([[maybe_unused]] Parts& parts) {
     gathered_.clear();
     padded_.clear();
+    if constexpr (has_curvature) parts.curvature.drop();
   }
 
  private:

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a step has to do with its capture by a device: may it be captured, by what is a captured one found again, and do all ranks
+// take part.
+#pragma once
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "step_parts.hpp"
+
+namespace skein::inline SKEIN_ABI::train {
+
+/// All that a captured step bakes in.
+template <class Parts> CapturedStepKey captured_step_key(const Parts& parts, const StepState<Parts>& step) {
+  const auto& batch = *step.batch;
+  return {is_tokens<typename Parts::Model::input> ? static_cast<const void*>(batch.tokens) : batch.x,
+          batch.labels,
+          batch.targets,
+          batch.pitch,
+          batch.target_pitch,
+          batch.count,
+          step.expected_weight,
+          step.clip,
+          parts.policy_state.gradient_factor(),
+          step.call.accumulate,
+          step.update,
+          step.exchange,
+          static_cast<long>(batch.global_count)};
+}
+
+/// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`; and
+/// nothing may wait for a number. The host's steps are not captured.
+template <class Parts> constexpr bool capturable([[maybe_unused]] const StepState<Parts>& step) {
+  using PolicyState = typename Parts::PolicyState;
+  constexpr bool in_each_pass = PolicyState::capabilities.has(parallel::Capability::reduces_statistics);
+  if constexpr (on_host<typename Parts::Device>) return false;
+  else
+    return (PolicyState::capturable || !(step.exchange || in_each_pass)) &&
+           !(step.update && optim::needs_tensors<typename Parts::Optimizer>);
+}
+
+/// The device keeps one line about why a step that could gain by it is not captured.
+template <class Parts> void note_not_captured([[maybe_unused]] Parts& parts, [[maybe_unused]] const StepState<Parts>& step) {
+  if constexpr (!on_host<typename Parts::Device>)
+    if (parts.device.note().empty())
+      parts.device.set_note(step.exchange && !Parts::PolicyState::capturable
+                                ? "steps are launched kernel by kernel, since the policy's communication cannot be captured"
+                                : "steps are launched kernel by kernel, since a transform of tensors may wait for numbers");
+}
+
+/// The first rank that says so, -1: none. All ranks take part.
+template <class PolicyState> int first_refusing(PolicyState& state, bool refused) {
+  const std::uint64_t own[] = {refused};
+  const std::vector<std::uint64_t> all = state.numbers_of_all(own);
+  const auto at = std::find(all.begin(), all.end(), 1u);
+  return at == all.end() ? -1 : static_cast<int>(at - all.begin());
+}
+
+}  // namespace skein::inline SKEIN_ABI::train
