@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 HEADERS = ["fmt/format.h", "xsimd/xsimd.hpp", "catch2/catch.hpp", "nlohmann/json.hpp"]
-SCRIPTS = ["bench", "demo", "vendor", "ranks.sh"]
+SCRIPTS = ["bench", "data", "demo", "vendor", "ranks.sh"]
 
 
 def program(path, text):
@@ -22,7 +22,7 @@ def program(path, text):
 
 
 def call(root, user, script, *arguments):
-    environment = dict(os.environ, PATH=f"{root}/bin:{os.environ['PATH']}", CPATH=str(root / "headers"))
+    environment = dict(os.environ, PATH=f"{root}/bin:{os.environ['PATH']}", CPATH=str(root / "headers"), SKEIN_DATA="sets")
     done = subprocess.run(["bash", str(root / "scripts" / script), *arguments], cwd=user, env=environment, capture_output=True,
                           text=True, timeout=60, stdin=subprocess.DEVNULL)
     return done.stdout + done.stderr
@@ -35,12 +35,15 @@ def faults_of(root, user):
     if not all((user / "mine/include" / header).exists() for header in HEADERS):
         faults.append(f"scripts/vendor --to mine does not fill mine of the folder in which it is called: {said.strip()}")
     said = call(root, user, "demo", "--data", "digits", "--save=run.skein", "--history", "/tmp/curve", "--epochs", "3")
-    wanted = f"--data {user}/digits --save={user}/run.skein --history /tmp/curve --epochs 3"
+    wanted = f"--data {user}/digits --save={user}/run.skein --history /tmp/curve --epochs 3 of {user}/sets"
     if wanted not in said:
         faults.append(f"scripts/demo hands on other paths than {wanted}: {said.strip()}")
     said = call(root, user, "bench", "none", "--json", "figures.json")
-    if f"--json {user}/figures.json" not in said:
-        faults.append(f"scripts/bench hands on another file than {user}/figures.json: {said.strip()}")
+    if f"--json {user}/figures.json of {user}/sets" not in said:
+        faults.append(f"scripts/bench hands on other places than {user}/figures.json and {user}/sets: {said.strip()}")
+    said = call(root, user, "data", "mnist")
+    if f"copy the four files of mnist to {user}/sets/mnist" not in said:
+        faults.append(f"scripts/data does not look at {user}/sets: {said.strip()}")
     return faults
 
 
@@ -52,10 +55,11 @@ def check(repository):
         for name in SCRIPTS:
             shutil.copy(repository / "scripts" / name, root / "scripts" / name)
         program(root / "scripts/setup", "exit 0\n")
-        program(root / "bench/none.sh", 'echo "$@"\n')
+        program(root / "bench/none.sh", 'echo "$@ of $SKEIN_DATA"\n')
+        program(root / "bin/curl", "exit 22\n")
         program(root / "bin/cmake", "exit 0\n")
         program(root / "bin/mpirun", 'while [ "$1" != -n ]; do shift; done; shift 2; exec "$@"\n')
-        program(root / "build/demo/examples/03_mnist_data_parallel", 'echo "$@"\n')
+        program(root / "build/demo/examples/03_mnist_data_parallel", 'echo "$@ of $SKEIN_DATA"\n')
         for header in HEADERS:
             (root / "headers" / header).parent.mkdir(parents=True, exist_ok=True)
             (root / "headers" / header).write_text("// stands for a library\n")
@@ -68,7 +72,7 @@ def self_test():
         for name in SCRIPTS:
             program(repository / "scripts" / name, 'cd "$(dirname "$0")/.."\nmkdir -p "$2"\necho "$@"\n')
         found = check(repository)
-        return [] if len(found) == 3 else [f"wanted a fault of each of three scripts, found {found}"]
+        return [] if len(found) == 4 else [f"wanted a fault of each of four scripts, found {found}"]
 
 
 def main():
