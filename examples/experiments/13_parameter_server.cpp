@@ -7,6 +7,8 @@
 // ctest: --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0
 // ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
 // ctest expects: every policy reached
+// ctest: --workers 2 --samples 60 --batch 31 --seconds 0.1 --seeds 1 --simulate 0
+// ctest expects: --batch 31 is more than the 30 samples of each worker
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -365,6 +367,9 @@ int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     auto digits = sk::data::mnist_or_synthetic(o.data);
     if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
+    if (const long each = static_cast<long>(digits.train.size()) / o.workers; each < o.batch)  // whose epochs had no step
+      throw sk::ArgumentError("--batch " + std::to_string(o.batch) + " is more than the " + std::to_string(each) +
+                              " samples of each worker: give a smaller one, or more --samples");
     std::vector<Row> rows;
     const auto end = [&] {
       ex::Results results("parameter_server", {.json = o.json});
