@@ -180,6 +180,19 @@ TEST_CASE("An array whose values are in files that the file names is refused: it
   }
 }
 
+TEST_CASE("A link into another file is not followed, neither to an array nor to a group on the way") {
+  const support::TemporaryFolder folder;
+  to_hdf5(digits(4), folder / "other.h5");
+  const std::string path = folder / "links.h5";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_external("other.h5", "/x", file, "x", H5P_DEFAULT, H5P_DEFAULT);
+  H5Lcreate_external("other.h5", "/", file, "all", H5P_DEFAULT, H5P_DEFAULT);
+  H5Fclose(file);
+  for (const char* name : {"x", "all/x"})
+    CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = name, .targets = ""}); }),
+               Contains("has no array '" + std::string(name) + "' (links into other files are not followed)"));
+}
+
 TEST_CASE("What to_hdf5 cannot write it says") {
   const support::TemporaryFolder folder;
   const std::string path = folder / "set.h5";

@@ -89,7 +89,6 @@ class Hdf5Handle {
 class Hdf5Call {
  public:
   explicit Hdf5Call(const std::string& path) : path_(path) {}
-
   /// An object that was made. Throws FileError with what the library says where it was not.
   Hdf5Handle made(hid_t id, herr_t (*close)(hid_t), const std::string& what) const {
     if (id < 0) fail(what);
@@ -141,7 +140,6 @@ class Hdf5Array {
     bytes_ = class_ == H5T_INTEGER && H5Tget_size(type.get()) == 1 && H5Tget_sign(type.get()) == H5T_SGN_NONE;
   }
   Hdf5Array(const Hdf5Array&) = delete;
-
   const std::vector<hsize_t>& extents() const { return extents_; }
   std::int64_t rows() const { return static_cast<std::int64_t>(extents_[0]); }
   bool integers() const { return class_ == H5T_INTEGER; }
@@ -168,13 +166,16 @@ class Hdf5Array {
   struct Open {
     Hdf5Handle file, array;  // the array is closed first
   };
+  static herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) { return -1; }
   static Open open(const std::string& path, const std::string& name) {
     struct stat facts {};
     if (::stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode)) throw FileError(path, -1, "is no plain file");
     const Hdf5Call call(path);
     Hdf5Handle file = call.made(H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), H5Fclose, "cannot be opened as an HDF5 file");
-    const hid_t array = H5Dopen2(file.get(), name.c_str(), H5P_DEFAULT);
-    return {std::move(file), call.made(array, H5Dclose, "has no array '" + name + "'")};
+    const Hdf5Handle how = call.made(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "cannot be read");
+    H5Pset_elink_cb(how.get(), refuse_link, nullptr);
+    const hid_t array = H5Dopen2(file.get(), name.c_str(), how.get());
+    return {std::move(file), call.made(array, H5Dclose, "has no array '" + name + "' (links into other files are not followed)")};
   }
   hid_t id() const { return open_.array.get(); }
   /// A row is read as up to 8 bytes a value, and the library holds a whole chunk.
