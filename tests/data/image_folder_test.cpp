@@ -47,6 +47,16 @@ std::uint32_t png_check(const std::string& bytes) {
   }
   return ~crc;
 }
+/// Four bytes, the most significant first, as PNG has them.
+std::string number(std::uint32_t n) {
+  std::string text;
+  for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(n >> shift);
+  return text;
+}
+/// A chunk of a PNG file: its name and its values, of this length.
+std::string chunk(const std::string& typed, std::size_t length) {
+  return number(static_cast<std::uint32_t>(length)) + typed + number(png_check(typed));
+}
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -118,15 +128,7 @@ TEST_CASE("Colours become gray as JPEG has it, and 16 bits 8, without a curve") 
   std::string data = std::string("\x78\x01\x01\x05\0\xfa\xff", 7) + row;
   std::uint32_t a = 1, b = 0;
   for (const char c : row) a += static_cast<unsigned char>(c), b += a;
-  const auto number = [](std::uint32_t n) {
-    std::string text;
-    for (int shift = 24; shift >= 0; shift -= 8) text += static_cast<char>(n >> shift);
-    return text;
-  };
   data += number(b << 16 | a);
-  const auto chunk = [&](const std::string& typed, std::size_t length) {
-    return number(static_cast<std::uint32_t>(length)) + typed + number(png_check(typed));
-  };
   std::string header = sixteen.substr(12, 17);
   header[12] = 16;
   write(path, sixteen.substr(0, 8) + chunk(header, 13) + chunk("IDAT" + data, data.size()) + chunk("IEND", 0));
@@ -140,6 +142,22 @@ TEST_CASE("Colours become gray as JPEG has it, and 16 bits 8, without a curve") 
   print.insert(scan + 7, std::string("\2\0\3\0\4\0", 6));
   write(path, print);
   CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("four colors of print"));
+}
+
+TEST_CASE("What a PNG file says of its gamma does not change its values") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "image.png";
+  const std::vector<std::uint8_t> values{10, 64, 128, 200, 0, 255};
+  write_png(path, {{1, 2}, 3, values});
+  const std::string whole = bytes_of(path);
+  for (const std::uint32_t gamma : {100'000u, 55'556u, 45'455u}) {  // times 100,000
+    std::string with = whole;
+    with.insert(33, chunk("gAMA" + number(gamma), 4) + chunk("tEXta", 1) + chunk("gAMA" + number(38'000), 4));
+    write(path, with);
+    CHECK(read_image(path).values == values);
+    write(path, with.substr(0, 40));
+    CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("image.png: is a damaged PNG file"));
+  }
 }
 
 TEST_CASE("Every cut of a PNG file is refused, and so is a size that is not meant") {

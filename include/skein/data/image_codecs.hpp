@@ -7,6 +7,8 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "image_file.hpp"
 #include "map_npy.hpp"
@@ -47,12 +49,32 @@ inline void make_gray(ImageBytes& image) {
   image.channels = 1;
 }
 
+/// A PNG file without what it says of its gamma, by which libpng would change the values: they are taken as they are, as other
+/// tools of the field do it. Empty where it says nothing.
+inline std::vector<unsigned char> without_gamma(std::span<const unsigned char> bytes) {
+  std::vector<unsigned char> kept;
+  std::size_t done = 0;  // of the file, in `kept` or left out
+  const auto keep_to = [&](std::size_t end) { kept.insert(kept.end(), bytes.data() + done, bytes.data() + end); };
+  for (std::size_t at = 8; at + 12 <= bytes.size();) {  // chunks: length, name, values, check value
+    const std::string_view name(reinterpret_cast<const char*>(bytes.data()) + at + 4, 4);
+    std::size_t length = 0;
+    for (std::size_t i = at; i < at + 4; ++i) length = length << 8 | bytes[i];
+    if (name == "IDAT" || length > bytes.size() - at - 12) break;
+    if (name == "gAMA") keep_to(at), done = at + 12 + length;
+    at += 12 + length;
+  }
+  if (done > 0) keep_to(bytes.size());
+  return kept;
+}
+
 inline ImageBytes read_png(const ImageSource& from, int channels) {
   struct Reader : png_image {
     Reader() : png_image{} { version = PNG_IMAGE_VERSION; }
     ~Reader() { png_image_free(this); }
   } reader;
-  if (!png_image_begin_read_from_memory(&reader, from.bytes.data(), from.bytes.size()))
+  const std::vector<unsigned char> plain = without_gamma(from.bytes);
+  const std::span<const unsigned char> bytes = plain.empty() ? from.bytes : std::span(plain.data(), plain.size());
+  if (!png_image_begin_read_from_memory(&reader, bytes.data(), bytes.size()))
     throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
   const bool coloured = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
   reader.format = channels == 1 && !coloured ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
