@@ -56,6 +56,16 @@ TEST_CASE("every schedule is sound, with the bubble and the memory of its formul
     }
 }
 
+TEST_CASE("a table of no ranks, stages or micro-batches is refused, not made") {
+  for (const int none : {0, -1, -2}) {
+    INFO(none);
+    const Schedule tables[] = {interleaved(none, 1, 4),    interleaved(4, none, 4), interleaved(2, 2, none),
+                               interleaved(none, none, 4), gpipe(none, 4),          zero_bubble(none, 4),
+                               one_f_one_b(2, none),       pipedream(none, 2)};
+    for (const Schedule& s : tables) CHECK(check(s).fault == ScheduleFault::wrong_shape);
+  }
+}
+
 TEST_CASE("a table in another order is refused, or costs something else") {
   std::mt19937 random(7);
   const Schedule good = one_f_one_b(3, 5);

@@ -22,6 +22,10 @@ TEST_CASE("a schedule as text", "[plan]") {
         "rank 1 | .  F0 I0 F1 I1 W0 W1\n");
   CHECK(schedule_text(interleaved(1, 2, 1)) == "rank 0 | F0a F0b B0b --- B0a ---\n");
   CHECK(schedule_text(gpipe(1, 1), {.update = 1}) == "rank 0 | F0 B0 -- U\n");
+  const Timeline seconds =
+      timeline_of(gpipe(1, 2), TaskLengths{.forward = 0.001, .input_gradient = 0.001, .weight_gradient = 0.001});
+  CHECK(schedule_text(seconds) == "rank 0 | F0 F1 B0 -- B1 --\n");
+  CHECK(schedule_text(timeline_of(gpipe(1, 1), TaskLengths{.forward = 300})).substr(0, 12) == "rank 0 | F0 ");
 }
 
 TEST_CASE("a schedule as SVG has a box for each step, and says length and bubble", "[plan]") {

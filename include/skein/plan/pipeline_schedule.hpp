@@ -44,7 +44,7 @@ struct Schedule {
 namespace detail {
 constexpr Schedule empty_schedule(std::string_view kind, int ranks, int stages, int micros, bool synchronous = true) {
   Schedule s{kind, ranks, stages, micros, synchronous, {}};
-  s.order.resize(static_cast<std::size_t>(ranks));
+  if (ranks > 0) s.order.resize(static_cast<std::size_t>(ranks));
   return s;
 }
 constexpr void add(Schedule& s, int rank, Task task, int stage, int micro) {
@@ -96,9 +96,11 @@ constexpr Schedule one_f_one_b(int ranks, int micros) {
 }
 
 /// 1F1B over `chunks` stages a rank: the bubble is `chunks` times shorter, for as many times the messages. Micro-batches need not
-/// be a multiple of the ranks: the table is that of the next multiple, without the entries of micro-batches that are not there.
+/// be a multiple of the ranks: the table is that of the next multiple, without the entries of micro-batches that are not there. A
+/// number below 1 gives a table without entries, which check() refuses.
 constexpr Schedule interleaved(int ranks, int chunks, int micros) {
   Schedule s = detail::empty_schedule("interleaved 1F1B", ranks, ranks * chunks, micros);
+  if (ranks < 1 || chunks < 1 || micros < 1) return s;
   const int rounds = (micros + ranks - 1) / ranks, total = rounds * ranks * chunks;
   for (int r = 0; r < ranks; ++r) {
     const auto run = [&](int k, bool backward) {

@@ -11,7 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::plan {
 
-/// `unit`: of time in a column; 0: a hundredth of the length, or 1 where that is more.
+/// `unit`: of time in a column; 0: a hundredth of the length, or where it is more the shortest step, which counts as 1 at most.
 std::string schedule_text(const Timeline& t, double unit = 0);
 
 /// Of a table, with steps of these lengths (forward 1, backward 2).

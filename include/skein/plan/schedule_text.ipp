@@ -8,7 +8,12 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE std::string schedule_text(const Timeline& t, double unit) {
-  if (unit <= 0) unit = std::max(1.0, t.length() / 100);
+  if (unit <= 0) {
+    unit = 1;
+    for (const TimedStep& s : t.steps)
+      if (s.end > s.begin) unit = std::min(unit, s.end - s.begin);
+    unit = std::max(unit, t.length() / 100);
+  }
   std::size_t width = 2;
   const auto word = [&](const Step& s) {
     std::string w(1, "FBIWU"[static_cast<int>(s.task)]);
