@@ -79,6 +79,39 @@ TEST_CASE("whoever comes first by the clock is received first from any rank") {
     });
 }
 
+TEST_CASE("receives get messages in the order in which they were started, whichever is waited for first") {
+  sk::simulate(3, {.network = {{0.5, 0.1}, {0.5, 0.1}, 0, 0}}, [](sk::SimComm& world) {
+    std::vector<int> x(3);
+    const auto part = [&](std::size_t i) { return std::span<int>(x).subspan(i, 1); };
+    if (world.rank() != 0) {
+      x[0] = world.rank();
+      world.compute(world.rank());
+      world.send(part(0), 0, 7);
+      if (world.rank() == 1) world.compute(5), x[0] = 11, world.send(part(0), 0, 7);
+      return;
+    }
+    auto first = world.irecv(part(0), sk::any_rank, 7), second = world.irecv(part(1), sk::any_rank, 7),
+         third = world.irecv(part(2), 1, 7);  // behind those: not for rank 1's first message
+    third.wait();
+    second.wait();
+    collectives::require(x[1] == 2 && second.peer() == 2, "the message that came second");
+    first.wait();
+    collectives::require(x[0] == 1 && first.peer() == 1, "the message that came first");
+    collectives::require(x[2] == 11, "the second message of a rank");
+  });
+  // Two messages of one rank stay in their order, though the second takes less time.
+  sk::simulate(3, {.network = {{0.1, 0.1}, {0.1, 0.1}, 0, 0}}, [](sk::SimComm& world) {
+    std::vector<char> longer(400), shorter(1), other(1000);
+    if (world.rank() == 1) world.send(longer, 0, 7), world.send(shorter, 0, 7);
+    if (world.rank() == 2) world.send(other, 0, 1);
+    if (world.rank() != 0) return;
+    world.compute(200);
+    world.recv(other, 2, 1);  // for 100 s
+    world.recv(longer, sk::any_rank, 7);
+    world.recv(shorter, sk::any_rank, 7);
+  });
+}
+
 TEST_CASE("a poll is true once the clock has come to it, and polling lets the clock go on") {
   sk::simulate(2, {.network = {{1, 0}, {1, 0}, 0, 0}}, [](sk::SimComm& world) {
     float x = 1;

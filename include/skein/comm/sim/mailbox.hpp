@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <vector>
 
 #include "group.hpp"
 
@@ -21,7 +22,7 @@ class SimMailbox {
   std::uint64_t add_send(double leaves);
   void put(SimLetter letter) { letters_.push_back(std::move(letter)); }
 
-  /// Receives that name their sender take its oldest letter; those from any rank wait until they are asked for.
+  /// Receives take the oldest letter of the sender that they name; open ones wait until they are asked for.
   void match();
   /// When the message of that number is complete, never where that is not known, `now` where it was waited for already; fixed:
   /// nothing that another rank does can change it.
@@ -38,8 +39,17 @@ class SimMailbox {
  private:
   double due_of(const SimLetter& l) const { return std::max(l.departed, free_at_) + l.takes; }
   static bool fits(const SimReceive& r, const SimLetter& l);
-  /// Of those that fit, the one that is there first.
-  Letters::const_iterator earliest(const SimReceive& r) const;
+  /// The receive has to share what comes: it is from any rank, or one that is of the same tag was started before it.
+  bool is_open(std::uint64_t number, const SimReceive& r) const;
+  /// An open receive, and the letter that comes to it.
+  struct Share {
+    std::uint64_t number = 0;
+    std::size_t letter = 0;
+    double due = sim_never;
+  };
+  /// What comes first is the oldest open receive's that it fits, and so on until this one gets a letter; empty where none is
+  /// there.
+  std::vector<Share> share_out(std::uint64_t number) const;
   void take(SimReceive& r, Letters::const_iterator l);
 
   double free_at_ = 0;
