@@ -9,6 +9,7 @@
 
 #include "../support/rank_check.hpp"
 #include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
 
 namespace sk = skein;
 namespace comm = skein::comm;
@@ -42,6 +43,16 @@ TEST_CASE("a measured network is finite, and the same on all ranks", "[comm]") {
                           {.deadline = 60}));
   sk::SelfComm self;
   CHECK(comm::measure_network(self) == comm::MeasuredNetwork{});
+}
+
+TEST_CASE("what cannot be measured is refused", "[comm]") {
+  const auto refused = [](const comm::MeasureOptions& options) {
+    return support::thrown([&] { sk::spawn(2, [&](sk::ThreadComm& world) { (void)comm::measure_network(world, options); }); });
+  };
+  CHECK_THAT(refused({.bytes = {64, 128}, .repeats = 0}),
+             Catch::Matchers::Contains("MeasureOptions: .repeats is at least 1; it is 0"));
+  CHECK_THAT(refused({.bytes = {64, -1}}),
+             Catch::Matchers::Contains("MeasureOptions: .bytes are sizes of messages, 0 or more; one is -1"));
 }
 
 TEST_CASE("a network is measured once, and found in a file", "[comm]") {

@@ -31,13 +31,17 @@ struct MeasuredNetwork {
 /// What is measured: which messages, how often, among which ranks.
 struct MeasureOptions {
   std::vector<long> bytes{64, 1024, 8192, 65536, 524288};  ///< of the messages
-  int repeats = 30;                                        ///< of each size; the smallest time counts
+  int repeats = 30;                                        ///< of each size, 1 or more; the smallest time counts
   int node = 0;                                            ///< ranks of a node, in order; 0: as the communicator says
+
+  /// Throws ArgumentError for what cannot be measured.
+  void check() const;
 };
 
 /// Times of messages from rank a to rank b: half of a way there and back, the smallest of `repeats`. Collective: all ranks get
 /// rank a's times. Blocking; allocates.
 template <class Comm> std::vector<plan::MessageTime> message_times(Comm& comm, int a, int b, const MeasureOptions& options = {}) {
+  options.check();
   std::vector<plan::MessageTime> times;
   for (const long bytes : options.bytes) {
     std::vector<char> there(static_cast<std::size_t>(bytes), 1), back = there;
@@ -61,6 +65,7 @@ template <class Comm> std::vector<plan::MessageTime> message_times(Comm& comm, i
 
 /// Times of the communicator's all-reduce of float, rank 0's, on all ranks. Collective.
 template <class Comm> std::vector<plan::MessageTime> all_reduce_times(Comm& comm, const MeasureOptions& options = {}) {
+  options.check();
   std::vector<plan::MessageTime> times;
   for (const long bytes : options.bytes) {
     std::vector<float> values(static_cast<std::size_t>(std::max(1L, bytes / 4)), 1.0f);

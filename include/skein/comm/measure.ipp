@@ -9,6 +9,12 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+SKEIN_INLINE void MeasureOptions::check() const {
+  if (repeats < 1) throw ArgumentError(text("MeasureOptions: .repeats is at least 1; it is {}", repeats));
+  for (const long n : bytes)
+    if (n < 0) throw ArgumentError(text("MeasureOptions: .bytes are sizes of messages, 0 or more; one is {}", n));
+}
+
 SKEIN_INLINE std::array<double, 8> MeasuredNetwork::values() const {
   return {network.near.alpha, network.near.beta, network.far.alpha, network.far.beta, static_cast<double>(network.node),
           network.gamma,      own.alpha,         own.beta};
