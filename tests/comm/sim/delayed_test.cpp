@@ -53,6 +53,18 @@ TEST_CASE("a delayed world gives the results of the one behind it", "[delayed]")
   }
 }
 
+TEST_CASE("a message that goes past the delay is not delayed") {
+  sk::SlowNetwork network({{0.02, 0}, {0.02, 0}, 0, 0});
+  sk::spawn(2, [&](sk::ThreadComm& threads) {
+    World world(threads, network);
+    int x = world.rank();
+    const std::span<int> one(&x, 1);
+    if (world.rank() == 1) threads.send(one, 0, 3);
+    else world.recv(one, 1, 3);
+    collectives::require(x == 1, "the message");
+  });
+}
+
 TEST_CASE("nothing is there before its time, and what is started travels while one computes", "[delayed]") {
   sk::SlowNetwork network({{0.02, 0}, {0.02, 0}, 0, 0}, 0.02);
   sk::spawn(2, [&](sk::ThreadComm& threads) {

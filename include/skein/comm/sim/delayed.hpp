@@ -31,7 +31,7 @@ class SlowNetwork {
   double message_seconds(int from, int to, double bytes) const;
   double collective_seconds(int ranks, const comm::CollectiveCall& o) const;
 
-  /// A message has departed; when the oldest of these two ranks and tag did.
+  /// A message has departed; when the oldest of these two ranks and tag did. {}: it went past the delay.
   void departed(int from, int to, int tag, Clock::time_point when);
   Clock::time_point departure(int from, int to, int tag);
   /// A rank has come to a collective; when the last one did, once all have.
@@ -147,6 +147,7 @@ template <class Inner> class DelayedEngine {
     } else if (p.kind == Kind::receive) {
       const int from = p.inner.peer;
       const Clock::time_point departed = network_->departure(from, rank_, p.tag);
+      if (departed == Clock::time_point{}) return;  // it went past the delay
       p.due = std::max(departed, receive_free_) + in(network_->message_seconds(from, rank_, static_cast<double>(p.bytes)));
       receive_free_ = p.due;
     }

@@ -22,6 +22,7 @@ SKEIN_INLINE void SlowNetwork::departed(int from, int to, int tag, Clock::time_p
 SKEIN_INLINE SlowNetwork::Clock::time_point SlowNetwork::departure(int from, int to, int tag) {
   const std::lock_guard lock(mutex_);
   auto& all = departures_[{from, to, tag}];
+  if (all.empty()) return {};
   const Clock::time_point first = all.front();
   all.pop_front();
   return first;
