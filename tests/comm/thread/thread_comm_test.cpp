@@ -127,6 +127,12 @@ TEST_CASE("a rank that has returned is named at once") {
                       if (world.rank() != 1) world.barrier();
                     }),
              Equals("barrier (call 0): rank 1 returned and will not arrive"));
+  CHECK_THAT(thrown(3,
+                    [](sk::ThreadComm& world) {
+                      int x = 0;
+                      if (world.rank() == 1) world.recv(std::span<int>(&x, 1), sk::any_rank, 4);
+                    }),
+             Equals("recv from any rank (tag 4) on rank 1: all other ranks have returned and make no further call"));
   CHECK(std::chrono::steady_clock::now() - before < 5s);
 }
 

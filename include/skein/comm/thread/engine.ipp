@@ -119,12 +119,16 @@ SKEIN_INLINE void ThreadEngine::check(Deadline& timer, Message* message) {
   const bool late = timer.over();
   if (message) {
     const int peer = message->peer;
-    const bool gone = peer >= 0 && peer != rank_ && team_->line(peer).gone.load(std::memory_order_seq_cst) != 0;
+    bool gone = peer != rank_ && team_->size > 1;  // all who could be the other half
+    for (int r = 0; r < team_->size; ++r)
+      gone = gone && (r == rank_ || (peer >= 0 && r != peer) || team_->line(r).gone.load(std::memory_order_seq_cst) != 0);
     if (!late && !gone) return;
     if (message->state.load(std::memory_order_seq_cst) != Message::Pending) return;
     fail(std::string(message->sends ? "send to " : "recv from ") + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) +
          " (tag " + std::to_string(message->tag) + ") on rank " + std::to_string(rank_) + ": " +
-         (gone ? "that rank has returned and makes no further call" : "no counterpart within " + seconds_text(timer.limit())));
+         (!gone      ? "no counterpart within " + seconds_text(timer.limit())
+          : peer < 0 ? "all other ranks have returned and make no further call"
+                     : "that rank has returned and makes no further call"));
   }
   const auto missing = [&](int r) { return !Need{&team_->line(r), need_.which, need_.value}.met(); };
   const auto gone = [&](int r) { return team_->line(r).gone.load(std::memory_order_seq_cst) != 0 && missing(r); };
