@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -129,5 +130,31 @@ TEST_CASE("messages that nobody answers, or of another length, are named within 
   CAPTURE(what);
   CHECK_THAT(text, Contains(wanted[what]));
   CHECK(std::chrono::steady_clock::now() - begin < 4s);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("who waits for a message of a rank that has left is told at once, and what it has not taken holds nobody up",
+          "[distributed]") {
+  const int from = GENERATE(1, sk::any_rank);
+  sk::MpiComm world = world_within(20);
+  const int me = world.rank();
+  if (world.size() == 1) return;
+  auto part = std::make_unique<sk::MpiComm>(world.split(0));
+  const auto begin = std::chrono::steady_clock::now();
+  if (me == 0) {
+    std::vector<float> data(50);
+    const std::string who = from == 1 || world.size() == 2 ? "rank 1" : "ranks 1, 2";
+    CHECK_THAT(thrown([&] { part->recv(data, from, 3); }),
+               Contains(" (tag 3) on rank 0: " + who) && Contains(" will not arrive"));
+  } else {
+    part.reset();
+  }
+  world.barrier();
+  part = std::make_unique<sk::MpiComm>(world.split(0));
+  std::vector<char> taken_by_nobody(4096);
+  for (int k = 0; me == 0 && k < 600; ++k) part->send(taken_by_nobody, 1, 5);  // more than its ring holds
+  world.barrier();
+  part.reset();
+  CHECK(std::chrono::steady_clock::now() - begin < 10s);
   MPI_Barrier(MPI_COMM_WORLD);
 }

@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 
-RANKS = {"memory": 3, "pages": 3, "messages": 3, "native": 3, "levels": 4}
+RANKS = {"memory": 3, "pages": 3, "messages": 3, "native": 3, "levels": 4, "server": 3}
 CASES = [("memory", 1, "KILL"), ("memory", 4, "STOP"), ("pages", 1, "KILL"), ("pages", 1, "STOP"),
          ("messages", 2, "KILL"), ("messages", 1, "STOP"), ("native", 1, "STOP"), ("native", 2, "KILL"), ("native", 4, "STOP"),
-         ("levels", 1, "KILL"), ("levels", 2, "STOP"), ("levels", 4, "KILL")]
+         ("levels", 1, "KILL"), ("levels", 2, "STOP"), ("levels", 4, "KILL"), ("server", 1, "KILL")]
 
 
 def fault(program, start, transport, threads, name):

@@ -268,12 +268,12 @@ class GlooEngine {
   void leave() noexcept {
     try {
       const std::uint32_t group = control_.engine().group();
-      const auto others = static_cast<std::size_t>(size_ - 1);
-      if (links_) links_->deliver(options_.deadline, [&] { return client().failed() || client().left(group) >= others; });
+      const auto takes = [&](int r) { return !has_left(r); };
+      if (links_) links_->deliver(options_.deadline, [&] { return client().failed() || !links_->waits_for(takes); });
       const double end = seconds_now() + options_.deadline;
       while (mesh_ && !messages_->deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end && !client().failed()) {}
       control_.engine().leave();
-      if (mesh_) client().wait_left(group, others, std::chrono::milliseconds(250));
+      if (mesh_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
     } catch (const std::exception&) {}
   }
 

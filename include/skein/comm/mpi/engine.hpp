@@ -128,6 +128,10 @@ class MpiEngine {
   void check(Deadline& timer, const Ticket* message);
   /// Fails where a rank that the current call lacks has destroyed its communicator.
   void look_for_who_left(const SharedTransport& memory);
+  /// The same of the ranks that a message could come from, or goes to; in shared memory.
+  void look_for_who_left(const Ticket& message);
+  /// Until what has been sent has left, or nobody is there who would take it.
+  void deliver();
   /// Fails where the process of a rank of this machine has ended.
   void look_for_the_dead(const Ticket* message);
   std::string waiting_text(const Ticket* message);
@@ -141,7 +145,7 @@ class MpiEngine {
   std::optional<PointToPoint> point_to_point_;  // or by MPI
   std::optional<FailureDetector> detector_;
   std::optional<ProcessWatch> processes_;
-  unsigned looks_ = 0;
+  unsigned looks_ = 0, tests_ = 0;
   double looked_ = 0;
   std::uint64_t looked_at_ = 0;  // calls, at the last look
   bool failed_ = false, verdict_received_ = false;

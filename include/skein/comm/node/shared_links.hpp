@@ -39,6 +39,8 @@ class SharedLinks {
   /// Transfers that nobody has seen complete, and messages that wait for room.
   int active() const { return active_ + waiting_; }
   int waiting() const { return waiting_; }
+  /// One of the messages that wait for room goes to a rank for which takes(rank) is true.
+  bool waits_for(OfRank<bool> takes) const;
   std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(); }
 
  private:

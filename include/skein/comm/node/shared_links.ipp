@@ -125,6 +125,12 @@ SKEIN_INLINE bool SharedLinks::pull(int from) {
   }
 }
 
+SKEIN_INLINE bool SharedLinks::waits_for(OfRank<bool> takes) const {
+  for (std::size_t r = 0; r < to_.size(); ++r)
+    if (!to_[r].empty() && takes(static_cast<int>(r))) return true;
+  return false;
+}
+
 SKEIN_INLINE bool SharedLinks::wants(int from) const {
   for (const Transfer& t : pool_)
     if (t.is_open() && t.takes(from)) return true;
