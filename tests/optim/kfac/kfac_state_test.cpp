@@ -295,6 +295,21 @@ TEST_CASE("With bias correction a first step's factors are the batch's, and the 
     }
 }
 
+TEST_CASE("Factors of a frozen beginning stay as they are, for a training that goes on with all layers", "[optim]") {
+  auto all = optim::chain(optim::Kfac{}, optim::Sgd{.lr = 0.1f}), frozen = all;
+  frozen.groups = {optim::frozen("0.*")};
+  Steps<Mlp, decltype(all)> first(all), some(frozen);
+  for (int step = 0; step < 3; ++step) first.make();
+  some.step.curvature().take(first.step.curvature().saved());
+  const auto factors = [](auto& steps) { return steps.step.curvature().saved().factors; };
+  const Values before = factors(some);
+  for (int step = 0; step < 20; ++step) some.make();
+  const Values after = factors(some);
+  const std::size_t of_beginning = first.step.curvature().factor_a(0).size() + first.step.curvature().factor_g(0).size();
+  for (std::size_t i = 0; i < of_beginning; ++i) REQUIRE(after[i] == before[i]);
+  CHECK(after[of_beginning] != before[of_beginning]);
+}
+
 namespace {
 /// A layer of several pieces (columns of 32) in a training of so many threads.
 Values trained_wide(int threads, double kl_clip) {

@@ -39,6 +39,7 @@ template <class Scalar> class KfacFactors {
   /// The executor's workers collect for this.
   template <class Executor> void attach(Executor& executor) {
     const int n = executor.workers().size();
+    first_trained_ = executor.run_of(0).first_trained;
     runs_.clear();
     for (int w = 0; w < n; ++w) {
       auto& run = executor.run_of(w);
@@ -75,7 +76,7 @@ template <class Scalar> class KfacFactors {
 
   /// Every worker, after all have ended backward: the means become `kept` times themselves and 1 - kept times the fresh ones. The
   /// output gradients times `scale` are those of the mean loss; `own_scale`:
-  /// each rank has its own.
+  /// each rank has its own. Those of a frozen beginning, whose layers have no backward, stay as they are.
   template <class Ranks> void update(double kept, double scale, bool own_scale, const Worker& w, const Ranks& ranks) {
     const auto squared = [&](const KfacFactor& f) { return f.of_gradients || f.unit_wise ? scale * scale : 1; };
     if (!packed_early_)
@@ -85,7 +86,9 @@ template <class Scalar> class KfacFactors {
       if (w.index == 0) add_ranks(ranks);
       w.barrier();
     }
-    each_own(w, [&](const KfacFactor& f) { keep(kept, f, own_scale ? 1 : squared(f)); });
+    each_own(w, [&](const KfacFactor& f) {
+      if (layout_->end(f.layer) > first_trained_) keep(kept, f, own_scale ? 1 : squared(f));
+    });
     w.barrier();
   }
 
@@ -175,6 +178,7 @@ template <class Scalar> class KfacFactors {
   std::vector<Scalar> packed_;  ///< lower triangles and the number of samples, on their way between ranks
   std::vector<KfacBucket> buckets_;
   bool packed_early_ = false;  ///< in this step: during backward
+  long first_trained_ = 0;     ///< parameters before it are frozen
   double samples_ = 0;
 };
 

@@ -62,6 +62,8 @@ class KfacLayout {
   const nn::KroneckerPlace& place(std::size_t layer) const { return places_[layer]; }
   std::span<const nn::KroneckerPlace> places() const { return places_; }
   const std::string& name(std::size_t layer) const { return names_[layer]; }
+  /// Where the layer's parameters end in the arena, those without factors too.
+  long end(std::size_t layer) const { return ends_[layer]; }
   /// Of layer i / 2 (a layer with two blocks counts as two), A before G.
   const KfacFactor& factor(std::size_t i) const { return factors_[i]; }
   std::size_t factor_count() const { return factors_.size(); }
@@ -103,6 +105,7 @@ class KfacLayout {
     const long last = block.last_row < 0 ? begin + (block.a - 1) * row_pitch(block.g) : node.parameter + block.last_row;
     places_.push_back({begin, last, block.a, block.g, size_, block.unit_wise});
     names_.emplace_back(node.kind);
+    ends_.push_back(node.parameter + node.parameters);
     sizes_.push_back(block.sizes());
     size_ += block.sizes().values();
   }
@@ -165,7 +168,7 @@ class KfacLayout {
   std::vector<plan::FactorSizes> sizes_;
   std::vector<KfacFactor> factors_;
   std::vector<KfacPiece> pieces_;
-  std::vector<long> directions_;
+  std::vector<long> directions_, ends_;
   std::vector<std::size_t> inverse_counts_, direction_counts_, column_values_;
   long size_ = 0, saved_size_ = 0, eigenvalues_ = 0, direction_size_ = 0;
 };
