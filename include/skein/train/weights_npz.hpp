@@ -14,6 +14,7 @@
 #include "../plan/program.hpp"
 #include "../tensor/npz.hpp"
 #include "host_copy.hpp"
+#include "weights_file.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -44,8 +45,6 @@ ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const pla
                           const std::string& path, std::string_view name);
 /// Throws FileError where `found` is another shape than the file's array must have.
 void check_shape(const std::string& path, std::string_view name, std::span<const long> found, const ArrayInFile& wanted);
-/// Does options.except leave this array as it is?
-bool left_as_it_is(const WeightOptions& options, std::string_view name);
 /// Throws FileError for names in a file that the model does not have; if `partial`, where the model has none of them. Throws
 /// ArgumentError where options.except names none of the model's arrays, or all.
 void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
@@ -116,13 +115,14 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
   const NpzFile file(path);
   train::detail::check_layout(path, file.comment(), options.layout);
   std::vector<std::string> known;
+  const LoadOptions taken{.except = options.except};
   const auto staged = [&](auto arena, std::span<const plan::Entry> entries) {
     train::HostCopy<Scalar, typename Model::device> copy;
     const Scalar* now = copy.read(arena.data, arena.size, model.where());
     std::vector<Scalar> next(now, now + arena.size);
     for (const plan::Entry& e : entries) {
       const std::string& name = known.emplace_back(std::string_view(Model::program.name(e)));
-      if (train::detail::left_as_it_is(options, name) || (options.partial && !file.contains(name))) continue;
+      if (!train::weight_matches(taken, "parameters/" + name) || (options.partial && !file.contains(name))) continue;
       const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);

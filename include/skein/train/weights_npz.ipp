@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "../optim/groups.hpp"
 #include "weights_npz.hpp"
 
 SKEIN_BEGIN_COLD
@@ -182,13 +181,10 @@ SKEIN_INLINE std::string some_of(const std::vector<std::string>& names) {
   return names.size() > 3 ? text + ", ..." : text;
 }
 
-SKEIN_INLINE bool left_as_it_is(const WeightOptions& options, std::string_view name) {
-  return !options.except.empty() && optim::matches(options.except, name);
-}
-
 SKEIN_INLINE void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
                               const WeightOptions& options) {
-  const auto left = [&](const std::string& name) { return left_as_it_is(options, name); };
+  const LoadOptions taken{.except = options.except};
+  const auto left = [&](const std::string& name) { return !weight_matches(taken, "parameters/" + name); };
   const std::size_t all = known.size();
   std::erase_if(known, left), std::erase_if(found, left);
   if (!options.except.empty() && (known.size() == all || known.empty()))
