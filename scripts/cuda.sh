@@ -246,7 +246,7 @@ stage_sanitize() {
   if [ ${#names[@]} -eq 0 ]; then
     row=(label_loss_test column_sums_test row_normalize_test)
     pass sanitize_initcheck "${limit:-300}" "$build/tests/test_cuda" "${row[@]}"
-    row=(reducer_test row_normalize_test)
+    row=(reducer_test row_normalize_test column_sums_test transpose_test launch_blocks_test)  # what shares memory or shuffles
     pass sanitize_racecheck "${limit:-300}" "$build/tests/test_cuda" "${row[@]}"
     pass sanitize_synccheck "${limit:-300}" "$build/tests/test_cuda" "${row[@]}"
   fi
