@@ -104,6 +104,16 @@ TEST_CASE("Huge logits, equal logits and logits of minus infinity on the GPU", "
   support::loss_agrees(nn::CrossEntropy{}, huge);
 }
 
+TEST_CASE("A class of weight 0 whose logit is minus infinity takes nothing from cross-entropy on the GPU either", "[nn][cuda]") {
+  support::LossData<float> d{3, 5};
+  d.fill();
+  d.labels = {0, 2, 4};
+  for (std::size_t r = 0; r < 3; ++r)
+    d.outputs[r * static_cast<std::size_t>(d.pitch) + 2] = -std::numeric_limits<float>::infinity();
+  for (const double smoothing : {0.0, 0.1})
+    support::loss_agrees(nn::CrossEntropy{.label_smoothing = smoothing, .class_weights = {1, 2, 0, 1, 1}}, d);
+}
+
 TEST_CASE("A label that is no class neither reads nor writes beside the row on the GPU: the loss is no number", "[nn][cuda]") {
   for (const std::int32_t label : {-1, 10, 2000000000}) {
     support::DeviceArray<float> outputs(3 * 16, 1.0f), gradient(3 * 16, 9.0f);

@@ -33,10 +33,11 @@ template <class Scalar> struct CrossEntropyRow {
     for (long c = lanes.index; c < p.classes; c += lanes.count) total += std::exp(x[c] - best.value);
     total = lanes.reduce(total, Sum{});
     const Scalar log_total = std::log(total);
-    Scalar loss = hard * (log_total - (x[label] - best.value)), attention = hard;
+    Scalar loss = hard == 0 ? 0 : hard * (log_total - (x[label] - best.value)), attention = hard;  // not 0 times infinity
     if (share != 0) {  // sum_c w_c (-log p_c), spread by the smoothing
       Scalar spread = 0, weights = 0;
       for (long c = lanes.index; c < p.classes; c += lanes.count) {
+        if (weight_of(c) == 0) continue;
         spread += weight_of(c) * (log_total - (x[c] - best.value));
         weights += weight_of(c);
       }
