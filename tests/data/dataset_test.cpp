@@ -189,6 +189,15 @@ TEST_CASE("take, slice, subset and split share the samples") {
   for (std::size_t i = 0; i < values.size(); ++i) CHECK(values[i] == static_cast<float>(i % 20));
 }
 
+TEST_CASE("a slice of any data set is its samples from one to before another") {
+  const auto part = slice(Unlabelled{}, 1, 3);
+  CHECK(part.size() == 2);
+  CHECK(gathered(part, {0, 1}, 1) == gathered(Unlabelled{}, {1, 2}, 1));
+  CHECK(slice(part, 2, 2).size() == 0);
+  CHECK(thrown([] { slice(Unlabelled{}, 2, 9); }).text == "slice: samples 2 to 9 of a data set of 3 samples");
+  CHECK(thrown([] { slice(Unlabelled{}, 2, 1); }).text == "slice: samples 2 to 1 of a data set of 3 samples");
+}
+
 TEST_CASE("map changes samples in place, by index and epoch if it wants to") {
   const InMemory<float> all({1, {2}}, {1, 2, 3, 4}, std::vector<std::int32_t>{0, 1});
   const auto doubled = map(all, [](auto sample) {

@@ -184,6 +184,16 @@ template <class T> consteval void assert_dataset() {
                   "data::Target::labels(classes) or data::Target::vector(length)");
 }
 
+namespace detail {
+/// Whether a set that is given as T can be kept in another one: moved, or copied where it has a name.
+template <class T> inline constexpr bool can_be_held = std::constructible_from<std::remove_cvref_t<T>, T>;
+template <class T> consteval void assert_held() {
+  static_assert(can_be_held<T>,
+                "split, subset, slice, map and join keep a copy of a data set that has a name, and this one cannot be copied: "
+                "let it hold its arrays, such as a Tensor, by a std::shared_ptr");
+}
+}  // namespace detail
+
 template <class T> constexpr bool prefers_threads() {
   if constexpr (HasPrefersThreads<T>) return T::prefers_threads;
   else return ReadsSamples<T> || (Serves<T> && !Gathers<T>);

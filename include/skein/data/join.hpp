@@ -3,6 +3,7 @@
 // inputs takes them; what belongs to them likewise, a class number as one value.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -138,6 +139,10 @@ template <class... Sets> class Joined {
 
 /// Data sets whose samples belong together by their number: images and a table, numbers of two kinds, samples and their targets.
 /// A set may have labels, target vectors or nothing.
-template <class... Sets> Joined<Sets...> join(Sets... sets) { return Joined<Sets...>(std::move(sets)...); }
+template <class... Sets> Joined<std::remove_cvref_t<Sets>...> join(Sets&&... sets) {
+  (detail::assert_held<Sets>(), ...);
+  if constexpr ((detail::can_be_held<Sets> && ...)) return Joined<std::remove_cvref_t<Sets>...>(std::forward<Sets>(sets)...);
+  else std::abort();
+}
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -3,6 +3,7 @@
 // sample, its index and the epoch, so that it does not depend on ranks, threads or batches.
 #pragma once
 #include <cstdint>
+#include <cstdlib>
 #include <span>
 #include <utility>
 #include <vector>
@@ -88,9 +89,11 @@ template <class Data, class Function> class Mapped {
 
 /// Changes each sample in place as it is served: `function(sample)` or `function(sample, index, epoch)`, where sample is a
 /// std::span<float> over its values (generic functions serve double too). It is called from the loader's thread: const, no shared
-/// state.
-template <class Data, class Function> Mapped<Data, Function> map(Data data, Function function) {
-  return Mapped<Data, Function>(std::move(data), std::move(function));
+/// state. The data set is copied (or moved) into the result.
+template <class Data, class Function> Mapped<std::remove_cvref_t<Data>, Function> map(Data&& data, Function function) {
+  detail::assert_held<Data>();
+  if constexpr (detail::can_be_held<Data>) return {std::forward<Data>(data), std::move(function)};
+  else std::abort();
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

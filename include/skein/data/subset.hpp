@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,12 +90,27 @@ template <class Data> class Subset {
 };
 
 /// Chosen samples of a data set, which is copied (or moved) into the result.
-template <class Data> Subset<Data> subset(Data data, std::vector<std::int64_t> indices) {
-  return Subset<Data>(std::move(data), std::move(indices));
+template <class Data> Subset<std::remove_cvref_t<Data>> subset(Data&& data, std::vector<std::int64_t> indices) {
+  detail::assert_held<Data>();
+  if constexpr (detail::can_be_held<Data>) return {std::forward<Data>(data), std::move(indices)};
+  else std::abort();
+}
+
+/// The samples from `begin` to before `end`, as for a series whose end is the test. Throws ArgumentError where they are not
+/// within the set.
+template <class Data> Subset<std::remove_cvref_t<Data>> slice(Data&& data, std::int64_t begin, std::int64_t end) {
+  const std::int64_t size = static_cast<std::int64_t>(data.size());
+  if (begin < 0 || end < begin || end > size)
+    throw ArgumentError("slice: samples " + std::to_string(begin) + " to " + std::to_string(end) + " of a data set of " +
+                        std::to_string(size) + " samples");
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = begin; i < end; ++i) indices.push_back(i);
+  return subset(std::forward<Data>(data), std::move(indices));
 }
 
 /// A random split in two: `auto [train, validation] = split(set, 0.9)`. Every sample is in one of them; the seed decides.
 template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& data, double fraction, Seed seed = {}) {
+  detail::assert_held<const Data&>();
   if (!(fraction >= 0 && fraction <= 1)) throw ArgumentError("split: the fraction must lie between 0 and 1");
   const std::int64_t size = static_cast<std::int64_t>(data.size());
   const std::int64_t head = static_cast<std::int64_t>(static_cast<double>(size) * fraction + 0.5);
@@ -102,11 +118,15 @@ template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& da
   std::vector<std::int64_t> first, second;
   for (std::int64_t i = 0; i < size; ++i) (i < head ? first : second).push_back(order(i));
   if constexpr (prefers_ascending<Data>()) std::sort(first.begin(), first.end()), std::sort(second.begin(), second.end());
-  const auto part = [&](std::vector<std::int64_t>&& own) {
-    const std::uint64_t hash = detail::hash_of_split(own, detail::origin_of(data).split);
-    return Subset<Data>(data, std::make_shared<const std::vector<std::int64_t>>(std::move(own)), hash);
-  };
-  return {part(std::move(first)), part(std::move(second))};
+  if constexpr (detail::can_be_held<const Data&>) {
+    const auto part = [&](std::vector<std::int64_t>&& own) {
+      const std::uint64_t hash = detail::hash_of_split(own, detail::origin_of(data).split);
+      return Subset<Data>(data, std::make_shared<const std::vector<std::int64_t>>(std::move(own)), hash);
+    };
+    return {part(std::move(first)), part(std::move(second))};
+  } else {
+    std::abort();
+  }
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
