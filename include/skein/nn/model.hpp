@@ -15,6 +15,7 @@
 #include "check.hpp"
 #include "fused_network.hpp"
 #include "gradient_state.hpp"
+#include "identity.hpp"
 #include "load_options.hpp"
 #include "precision.hpp"
 #include "program.hpp"
@@ -58,6 +59,7 @@ constexpr bool same_arrays(std::span<const plan::Entry> a, std::span<const plan:
 
 template <class Number> inline constexpr bool is_a_seed = false;
 template <class Model> inline constexpr bool is_copied = false;
+template <class T> inline constexpr bool is_a_shape = requires { Extents(T::extents); };  // or Tokens
 template <class T> inline constexpr bool is_a_device = DeviceTag<T>;  // a value: of a concept clang would explain every part
 }  // namespace nn
 
@@ -246,6 +248,17 @@ template <class Network, class Input, class Device_ = Cpu, class Precision_ = fl
   nn::GradientState gradient_state_ = nn::GradientState::none;
   mutable bool handed_out_ = false;  // the gradients, to whoever may use them
   Seed seed_;
+};
+
+/// What stands for a model whose second argument is no shape: one error, and none that follows from it.
+template <class Network, class Input, class Device_, class Precision_>
+requires(!nn::is_a_shape<Input>) class Model<Network, Input, Device_, Precision_> : public Model<nn::Identity, Shape<1>> {
+  static_assert(nn::is_a_shape<Input>,
+                "the second argument of a Model is the shape of a sample, and the first is the network: "
+                "sk::Model<Network, sk::Shape<28, 28, 1>>, or sk::Tokens<T>");
+
+ public:
+  using Model<nn::Identity, Shape<1>>::Model;
 };
 
 }  // namespace skein::inline SKEIN_ABI
