@@ -51,29 +51,44 @@ template <class... S> inline constexpr bool keep_whole_replicas = !any_refused<S
 
 /// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that
 /// is.
-struct GroupSeat {
+struct GroupMembership {
   int leader = 0, size = 1;
 };
 
 /// What is wrong with the groups of level `inner`; empty where each lies within one group of level `outer`, and all of it in the
 /// world. Without an outer level only the latter is asked.
-inline std::string group_fault(const std::vector<GroupSeat>& inner, const std::vector<GroupSeat>& outer) {
+inline std::string group_fault(const std::vector<GroupMembership>& inner, const std::vector<GroupMembership>& outer) {
   const int n = static_cast<int>(inner.size());
   for (int r = 0; r < n; ++r) {
-    const GroupSeat& seat = inner[static_cast<std::size_t>(r)];
+    const GroupMembership& own = inner[static_cast<std::size_t>(r)];
     int members = 0;
     for (int q = 0; q < n; ++q) {
-      const bool same = inner[static_cast<std::size_t>(q)].leader == seat.leader;
+      const bool same = inner[static_cast<std::size_t>(q)].leader == own.leader;
       members += same;
       if (same && !outer.empty() && outer[static_cast<std::size_t>(q)].leader != outer[static_cast<std::size_t>(r)].leader)
         return "ranks " + std::to_string(std::min(q, r)) + " and " + std::to_string(std::max(q, r)) + " share a group of " +
-               std::to_string(seat.size) + ", but not the wider group of " +
+               std::to_string(own.size) + ", but not the wider group of " +
                std::to_string(outer[static_cast<std::size_t>(r)].size);
     }
-    if (members != seat.size)
-      return "the group of " + std::to_string(seat.size) + " that rank " + std::to_string(r) + " is in has " +
+    if (members != own.size)
+      return "the group of " + std::to_string(own.size) + " that rank " + std::to_string(r) + " is in has " +
              std::to_string(members) + " of the widest communicator's " + std::to_string(n) + " ranks";
   }
+  return {};
+}
+
+/// The first fault of several levels, which are given in any order: one is within the next, whose groups are wider.
+inline std::string nesting_fault(std::vector<std::vector<GroupMembership>> levels) {
+  const auto widest = [](const std::vector<GroupMembership>& level) {
+    int most = 0;
+    for (const GroupMembership& group : level) most = std::max(most, group.size);
+    return most;
+  };
+  std::stable_sort(levels.begin(), levels.end(), [&](const auto& a, const auto& b) { return widest(a) < widest(b); });
+  for (std::size_t i = 0; i < levels.size(); ++i)
+    if (std::string fault = group_fault(levels[i], i + 1 < levels.size() ? levels[i + 1] : std::vector<GroupMembership>{});
+        !fault.empty())
+      return fault;
   return {};
 }
 

@@ -3,7 +3,6 @@
 // and models every m; averages within a machine every 4 steps and over all machines every 16. Groups must nest, which all ranks
 // check at start.
 #pragma once
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <tuple>
@@ -224,30 +223,18 @@ template <class... PolicyStates> class ComposedPolicyState {
   void check_groups() {
     const int me = rank(), n = ranks();
     if (n <= 1) return;
-    struct Level {
-      int widest_group = 0;
-      std::vector<detail::GroupSeat> seats;
-    };
-    std::vector<Level> levels;
+    std::vector<std::vector<detail::GroupMembership>> levels;
     each([&](auto& s, std::size_t i) {
       if constexpr (Communicates<std::remove_reference_t<decltype(s)>>) {
         if (i == widest_) return;
-        Level level;
-        const detail::GroupSeat mine{s.comm().broadcast(me, 0), s.comm().size()};
-        (void)with_widest_comm([&](auto& comm) { level.seats = comm.all_gather(mine); });
-        for (const detail::GroupSeat& seat : level.seats) level.widest_group = std::max(level.widest_group, seat.size);
-        levels.push_back(std::move(level));
+        const detail::GroupMembership mine{s.comm().broadcast(me, 0), s.comm().size()};
+        (void)with_widest_comm([&](auto& comm) { levels.push_back(comm.all_gather(mine)); });
       }
     });
-    std::stable_sort(levels.begin(), levels.end(),
-                     [](const Level& a, const Level& b) { return a.widest_group < b.widest_group; });
-    for (std::size_t i = 0; i < levels.size(); ++i) {
-      const std::string fault =
-          detail::group_fault(levels[i].seats, i + 1 < levels.size() ? levels[i + 1].seats : std::vector<detail::GroupSeat>{});
-      if (!fault.empty())
-        throw CommError("Compose: groups overlap wrongly: " + fault +
-                        "; each group must lie within one of every wider policy's: split the world by rank / size");
-    }
+    const std::string fault = detail::nesting_fault(std::move(levels));
+    if (!fault.empty())
+      throw CommError("Compose: groups overlap wrongly: " + fault +
+                      "; each group must lie within one of every wider policy's: split the world by rank / size");
   }
 
   std::tuple<PolicyStates...> policy_states_;
