@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "../../nn/batch_on_device.hpp"
-#include "../../plan/pipeline_program.hpp"
+#include "checked_program.hpp"
 #include "pipeline_call.hpp"
 #include "pipeline_update.hpp"
 
@@ -65,26 +65,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   const plan::PipelineProgram& program(int n, bool forward_only) {
     for (const auto& p : programs_)
       if (p.first == forward_only && p.second->micros == n) return *p.second;
-    const PipelineTeam& team = *local_stages.team;
-    plan::PipelineProgramOptions o;
-    o.first_rank = team.first_rank;
-    o.last_rank = team.last_rank;
-    o.forward_only = forward_only;
-    o.vertical_sync = team.options.vertical_sync;
-    const plan::Schedule schedule = pipeline_schedule(team.options, team.ranks, Model::stages, n);
-    if (schedule.stages != Model::stages || schedule.ranks != team.ranks || schedule.micros != n)
-      throw ArgumentError("Pipeline: .table gave " + std::to_string(schedule.stages) + " stages over " +
-                          std::to_string(schedule.ranks) + " ranks and " + std::to_string(schedule.micros) +
-                          " micro-batches; it was asked for " + std::to_string(Model::stages) + ", " +
-                          std::to_string(team.ranks) + " and " + std::to_string(n));
-    if (!schedule.synchronous && !team.options.tied.empty())
-      throw ArgumentError(
-          "Pipeline: .tied wants one update a step, of all stages: the stages of .table's schedule, which is not .synchronous, "
-          "step one by one");
-    if (2L * Model::stages * n > LocalStages::first_tied_tag)
-      throw ArgumentError("Pipeline: " + std::to_string(n) + " micro-batches are too many for " + std::to_string(Model::stages) +
-                          " stages");
-    programs_.emplace_back(forward_only, std::make_unique<plan::PipelineProgram>(plan::pipeline_program(schedule, o)));
+    auto made = checked_program(*local_stages.team, Model::stages, n, forward_only, LocalStages::first_tied_tag);
+    programs_.emplace_back(forward_only, std::make_unique<plan::PipelineProgram>(std::move(made)));
     const plan::PipelineProgram& p = *programs_.back().second;
     bool more = p.halves && !halves_;
     for (const Stage& h : local_stages.stages) more = more || p.slots[at(h.stage)] > h.slots || p.kept[at(h.stage)] > h.kept;
@@ -140,15 +122,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
           break;
         case plan::Task::update:
           event.begin = local_stages.clock();
-          if (call.update && p.synchronous) {
-            if (!std::exchange(ready, true)) updates.begin(*workers_, call, batch_sums(call));
-            updates.update(*workers_, h);
-          } else if (call.update) {
-            const int micro = line.step.micro;
-            if (line.keeps >= 0) h.executor->keep(line.keeps);
-            micro_all_[at(micro)] =
-                updates.update_alone(*workers_, h, call, micro_sums_[at(micro)], expected_batch_weight(call.size), micro);
-          }
+          if (call.update) update(p, h, line, call, ready);
           ends(event);
           break;
       }
@@ -271,6 +245,19 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     else h.executor->backward_input(line.slot, add);
     ends(event);
     hand_back(p, h, line, count);
+  }
+  /// Of a stage, by the gradients of all micro-batches; or alone, by those of this one. ready: the gradients are those of the
+  /// step.
+  void update(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const PipelineCall& call, bool& ready) {
+    if (p.synchronous) {
+      if (!std::exchange(ready, true)) updates.begin(*workers_, call, batch_sums(call));
+      updates.update(*workers_, h);
+      return;
+    }
+    const int micro = line.step.micro;
+    if (line.keeps >= 0) h.executor->keep(line.keeps);
+    micro_all_[at(micro)] =
+        updates.update_alone(*workers_, h, call, micro_sums_[at(micro)], expected_batch_weight(call.size), micro);
   }
   /// The output goes to the next stage: of another process, or of this one.
   void hand_on(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
