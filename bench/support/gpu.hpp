@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "against.hpp"
 #include "peer.hpp"
 #include "report.hpp"
 #include "slices.hpp"
@@ -68,21 +69,7 @@ inline std::vector<PeerVariant> gpu_variants(std::vector<std::string> options, b
 
 /// Fills a line: ours against this peer (or alone); `wrong` is why the results are not to be believed, or empty.
 inline bool against_on_gpu(Line& l, const Candidate& ours, Peer* peer, const std::string& wrong, bool quick) {
-  const Plan plan = gpu_plan(quick);
-  if (!wrong.empty()) l.accepted = false, l.add(wrong);
-  if (const std::string reason = void_reason(ours, plan); !reason.empty()) l.accepted = false, l.add(reason);
-  const Comparison c = peer ? compare(
-                                  ours, [&](long n) { return peer->run(n); }, plan)
-                            : alone(ours, plan);
-  l.ours = 1e3 * c.a;
-  l.peer_name = "PyTorch (not at hand)";
-  l.add("least " + number(1e3 * c.least_a) + (peer ? " against " + number(1e3 * c.least_b) : ""));
-  if (peer) {
-    l.peer = 1e3 * c.b;
-    l.peer_name = "PyTorch, " + peer->name();
-    l.ratio = c.ratio;
-  }
-  return wrong.empty();
+  return against(l, ours, peer, wrong, {gpu_plan(quick), gpu_plan(quick), false});
 }
 
 /// A peer of bench/cuda/peer, or nothing where there is none or it does not start.

@@ -58,15 +58,6 @@ template <class Network, class Loss, class Precision = sk::precision::fp32> clas
   std::unique_ptr<TrainStep> train_step_;
 };
 
-/// "" where the curves agree to `tolerance` of their values.
-inline std::string curves_differ(const std::vector<double>& ours, const std::vector<double>& theirs, double tolerance) {
-  for (std::size_t i = 0; i < ours.size(); ++i)
-    if (i >= theirs.size() || !(std::fabs(ours[i] - theirs[i]) <= tolerance * std::fabs(theirs[i])))
-      return "losses differ in step " + std::to_string(i + 1) + ": " + number(ours[i]) + ", the peer has " +
-             (i < theirs.size() ? number(theirs[i]) : "none");
-  return {};
-}
-
 /// A step against PyTorch eager and against PyTorch with CUDA graphs, each with its goal.
 template <class Network, class Loss, class Precision = sk::precision::fp32>
 bool measure_gpu_step(Report& report, const std::string& what, long batch, sk::optim::Sgd sgd, Goal eager_must, Goal eager_hope,
@@ -88,7 +79,7 @@ bool measure_gpu_step(Report& report, const std::string& what, long batch, sk::o
     l.add(gpu_name());
     if (const std::string words = ours.note(); !words.empty()) l.add(words);
     std::unique_ptr<Peer> peer = gpu_peer("training.py", arguments, {1, false, images, false, option});
-    const std::string wrong = peer ? curves_differ(curve, peer->losses(10), tolerance) : "";
+    const std::string wrong = peer ? difference(curve, peer->losses(10), tolerance) : "";
     right &= against_on_gpu(l, candidate, peer.get(), wrong, report.quick());
     report.add(l);
   }

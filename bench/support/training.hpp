@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "against.hpp"
 #include "networks.hpp"
 #include "peer.hpp"
 #include "report.hpp"
@@ -166,11 +167,11 @@ template <class Network, class Loss> std::vector<std::string> hand_over(const Ex
           "--momentum", std::to_string(sgd.momentum)};
 }
 
-/// Empty where both curves are the same to 1e-4.
-inline std::string difference(const std::vector<double>& ours, const std::vector<double>& theirs) {
+/// Empty where both curves are the same to `tolerance` of their values.
+inline std::string difference(const std::vector<double>& ours, const std::vector<double>& theirs, double tolerance = 1e-4) {
   char text[96];
   for (std::size_t i = 0; i < ours.size(); ++i)
-    if (i >= theirs.size() || !(std::fabs(ours[i] - theirs[i]) <= 1e-4 * std::fabs(theirs[i]))) {
+    if (i >= theirs.size() || !(std::fabs(ours[i] - theirs[i]) <= tolerance * std::fabs(theirs[i]))) {
       std::snprintf(text, sizeof text, "losses differ in step %zu: %.7g, the peer has %.7g", i + 1, ours[i],
                     i < theirs.size() ? theirs[i] : NAN);
       return text;
@@ -178,24 +179,9 @@ inline std::string difference(const std::vector<double>& ours, const std::vector
   return {};
 }
 
-/// Fills a line with two candidates' figures, after losses and A/A; false where the results are wrong.
+/// The same on the host, where a peer is a process of its own.
 inline bool against(Line& l, const Candidate& ours, Peer* peer, const std::string& wrong, bool quick) {
-  const Plan plan = between(quick);
-  if (!wrong.empty()) l.accepted = false, l.add(wrong);
-  if (const std::string reason = void_reason(ours, within(quick)); !reason.empty()) l.accepted = false, l.add(reason);
-  const Comparison c = peer ? compare(
-                                  ours, [&](long n) { return peer->run(n); }, plan)
-                            : alone(ours, within(quick));
-  l.ours = 1e3 * c.a;
-  l.add("least " + number(1e3 * c.least_a) +
-        (peer ? " against " + number(1e3 * c.least_b) + ", CPU time ratio " + number(c.cpu_ratio) : ""));
-  l.peer_name = "PyTorch (not at hand)";  // so that a goal for the ratio is open
-  if (peer) {
-    l.peer = 1e3 * c.b;
-    l.peer_name = "PyTorch, " + peer->name();
-    l.ratio = c.ratio;
-  }
-  return wrong.empty();
+  return against(l, ours, peer, wrong, {between(quick), within(quick)});
 }
 
 /// Steps at the full rate after which the momenta of weights without a gradient are denormal where those are kept: 0.9^1000 is
