@@ -343,6 +343,15 @@ struct Ascending : Slow {
 };
 }  // namespace
 
+TEST_CASE("a batch of more values than any memory has is a MemoryError") {
+  struct Huge : Slow {
+    sk::Extents sample_extents() const { return {3, {1 << 30, 1 << 30, 1}}; }  // 2^60 values
+  };
+  const Huge data;
+  for (const long batch : {1, 4, 16, 200})
+    CHECK_THROWS_AS((Loader{data, {.batch = batch, .prefetch = Prefetch::off}}), sk::MemoryError);
+}
+
 TEST_CASE("a batch larger than any data set is the whole set") {
   const auto data = ramp(10);
   constexpr long most = std::numeric_limits<long>::max();

@@ -101,9 +101,13 @@ template <class Scalar> Permutation Loader<Scalar>::order(std::int64_t e) const 
 template <class Scalar>
 Loader<Scalar>::Slot::Slot(const DatasetView& data, long capacity, long most, const LoaderOptions& options)
     : indices(static_cast<std::size_t>(capacity)), ascending(static_cast<std::size_t>(most)) {
+  const auto of_rows = [&](long pitch) {
+    if (pitch > std::numeric_limits<long>::max() / 16 / capacity) throw MemoryError(std::numeric_limits<std::size_t>::max());
+    return static_cast<std::size_t>(capacity * pitch);
+  };
   batch.sample = data.sample_extents();
   batch.pitch = options.tokens ? batch.sample.count() : sample_pitch(batch.sample);
-  const auto values = static_cast<std::size_t>(capacity * batch.pitch);
+  const std::size_t values = of_rows(batch.pitch);
   if (options.tokens) batch.tokens = (tokens = HostArray<std::int32_t>(values, options.memory)).data();
   else batch.x = (x = HostArray<Scalar>(values, options.memory)).data();
   batch.indices = indices.data();
@@ -111,12 +115,12 @@ Loader<Scalar>::Slot::Slot(const DatasetView& data, long capacity, long most, co
   batch.held = options.held;
   if (data.target().kind == TargetKind::label) {
     batch.labels_each = data.target().each;
-    labels = HostArray<std::int32_t>(static_cast<std::size_t>(capacity * batch.labels_each), options.memory);
+    labels = HostArray<std::int32_t>(of_rows(batch.labels_each), options.memory);
     batch.labels = labels.data();
   } else if (data.target().kind == TargetKind::vector) {
     batch.target_length = data.target().count;
     batch.target_pitch = row_pitch(batch.target_length);
-    targets = HostArray<Scalar>(static_cast<std::size_t>(capacity * batch.target_pitch), options.memory);
+    targets = HostArray<Scalar>(of_rows(batch.target_pitch), options.memory);
     batch.targets = targets.data();
   }
 }
