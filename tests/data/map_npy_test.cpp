@@ -124,6 +124,11 @@ TEST_CASE("tokens that are taken for numbers, and numbers for tokens, are refuse
   const std::int64_t first[] = {0};
   CHECK_THAT(thrown<sk::ArgumentError>([&] { DatasetView(numbers).gather(first, x, 5); }), Contains("tokens are asked for"));
   CHECK_THAT(thrown<sk::ArgumentError>([&] { DatasetView().gather(first, x, 5); }), Contains("there is no data set"));
+  const auto integers = from_tensors(std::vector<std::int32_t>(20, 7), sk::Extents{1, {5}});
+  CHECK_NOTHROW(DatasetView(integers).gather(first, x, 5));
+  CHECK(x[4] == 7);
+  CHECK_THAT(thrown<sk::ArgumentError>([&] { DatasetView(integers.normalize(5, 2)).gather(first, x, 5); }),
+             Contains("is normalised, and tokens are asked for"));
 }
 
 TEST_CASE("a loader serves tokens where they are asked for, of subsets too, with their labels") {

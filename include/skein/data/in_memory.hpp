@@ -29,6 +29,8 @@ std::int64_t count_samples(const Extents& sample, const Target& target, const In
 /// `classes`, or the largest label plus one where it is 0. Throws ArgumentError where a label is not below it. Labels below 0 are
 /// ignored by losses that say so.
 int count_classes(std::span<const std::int32_t> labels, int classes);
+/// Throws ArgumentError: a set that is normalised is asked for tokens.
+[[noreturn]] void refuse_normalized_tokens();
 /// Throws ArgumentError for value `at` of a data set, which is not finite; `each` values are of a sample.
 [[noreturn]] void throw_not_finite(const char* what, double value, std::int64_t at, long each);
 }  // namespace detail
@@ -166,8 +168,9 @@ template <class Stored = float> class InMemory {
         for (long j = 0; j < count_; ++j) to[j] = normalized(from[j]);
     }
   }
-  /// As tokens.
+  /// As tokens. Throws ArgumentError where the set is normalised: those are numbers.
   void gather(Indices indices, std::int32_t* x, long pitch) const requires std::is_same_v<Stored, std::int32_t> {
+    if (mean_ != 0 || deviation_ != 1) detail::refuse_normalized_tokens();
     for (const std::int64_t i : indices) {
       std::copy_n(stored(i), count_, x);
       x += pitch;

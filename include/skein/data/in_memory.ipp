@@ -41,6 +41,12 @@ SKEIN_INLINE int count_classes(std::span<const std::int32_t> labels, int classes
   return classes > 0 ? classes : label < 0 ? 0 : label + 1;
 }
 
+SKEIN_INLINE void refuse_normalized_tokens() {
+  throw ArgumentError(
+      "a data set in memory is normalised, and tokens are asked for, which have no mean: give the set without normalize(...), or "
+      "the model an input of numbers, Shape<...>");
+}
+
 SKEIN_INLINE void throw_not_finite(const char* what, double value, std::int64_t at, long each) {
   const std::int64_t n = each > 0 ? each : 1;
   throw ArgumentError("a data set in memory: " + std::string(what) + " " + std::to_string(at % n) + " of sample " +
