@@ -498,6 +498,22 @@ TEST_CASE("a rank may wait without an end: a deadline that is infinite") {
   }));
 }
 
+TEST_CASE("an infinite deadline keeps no coordinator that has no ranks to wait for") {
+  std::vector<control::Descriptor> ranks, others;
+  for (int r = 0; r < 3; ++r) {
+    auto [one, other] = control::connected_pair();
+    ranks.push_back(std::move(one));
+    others.push_back(std::move(other));
+  }
+  const auto begin = std::chrono::steady_clock::now();
+  {
+    control::Server server(std::move(ranks));
+    others[1] = {};  // its process has ended
+    server.finish(std::numeric_limits<double>::infinity());
+  }
+  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+}
+
 TEST_CASE("a rank whose frame the coordinator cannot read is told so, as the others are") {
   const int port = free_port();
   const support::Child strange = support::start_process([port]() -> std::string {

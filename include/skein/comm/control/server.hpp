@@ -25,7 +25,7 @@ class Server {
   ~Server();
   /// This machine's address that a rank has connected to: the first that is no loopback; "" where none has come over a network.
   const std::string& host() const { return host_; }
-  void finish(double timer) { timer_ = timer; }
+  void finish(double timer) { timer_ = timer < 1e8 ? timer : 1e8; }  // it ends at once where a rank is gone
 
  private:
   struct Peer {
