@@ -5,9 +5,11 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
+#include <skein/data/map.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/linear.hpp>
@@ -51,6 +53,14 @@ struct Counter {
     if (r.epoch == 2) c.stop("half of it");
   }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & epochs); }
+};
+
+/// Throws behind a step; 0: behind none.
+struct ThrowAt {
+  std::int64_t step;
+  void on_update(std::int64_t made) const {
+    if (made == step) throw std::runtime_error("a callback throws");
+  }
 };
 
 struct NegativeLogLikelihood {
@@ -308,6 +318,42 @@ TEST_CASE("a training that was saved in the middle of an epoch goes on with the 
     CHECK(weights(second) == weights(whole));
     CHECK(h.back().training.loss == expected.back().training.loss);
     CHECK(h.back().validation.loss == expected.back().validation.loss);
+  }
+}
+
+TEST_CASE("a training whose fit ended by an exception is saved and goes on with the same bits, its callbacks too", "[train]") {
+  Points points;
+  const support::TemporaryFolder folder;
+  long served = 0, broken_at = 0;  // samples, of 203 an epoch
+  const auto data = sk::data::map(points.set(), [&](std::span<float>) {
+    if (++served == broken_at) throw std::runtime_error("the disk is gone");
+  });
+  const auto options = [&](sk::train::LearningRateLog& rates, std::int64_t throws_at) {
+    sk::FitOptions o{.epochs = 4,
+                     .batch = 16,
+                     .callbacks = {std::ref(rates), ThrowAt{throws_at}},
+                     .progress = false,
+                     .threads = 1,
+                     .loader = {.prefetch = sk::data::Prefetch::off},
+                     .step = {.accumulate = 2}};
+    return o;
+  };
+  Model whole{sk::Seed{3}};
+  sk::train::LearningRateLog expected;
+  trainer_of(whole).fit(data, options(expected, 0));
+  for (const auto& [sample, step] : {std::pair{203 + 16 + 1, 0}, {203 + 32 + 5, 0}, {0, 10}}) {
+    CAPTURE(sample, step);
+    served = 0, broken_at = sample;
+    Model first{sk::Seed{3}}, second{sk::Seed{5}};
+    sk::train::LearningRateLog rates, resumed;
+    auto trainer = trainer_of(first), other = trainer_of(second);
+    CHECK_THROWS(trainer.fit(data, options(rates, step)));
+    trainer.save(folder / "rescued.skein");
+    broken_at = 0;
+    other.load(folder / "rescued.skein");
+    other.fit(data, options(resumed, 0));
+    CHECK(weights(second) == weights(whole));
+    CHECK(resumed.rates == expected.rates);  // from step 1 on
   }
 }
 

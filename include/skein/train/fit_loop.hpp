@@ -43,6 +43,7 @@ template <class Scalar> class FitLoop {
   using Work = FitWork<Scalar>;
   struct Forget;
 
+  History epochs(Work& work, std::int64_t count);
   void epoch(Work& work);
   History end(Work& work);
   bool after_step(Work& work, const StepSamples& samples);

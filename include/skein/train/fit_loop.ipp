@@ -53,20 +53,31 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   state_.begin_callbacks(work.callbacks, facts_.rank);
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
+  try {
+    return epochs(work, count);
+  } catch (...) {  // a file that is saved now has the callbacks as they are
+    state_.keep_callbacks();
+    throw;
+  }
+}
+
+/// All of them, of so many batches each.
+template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t count) {
   work.callbacks.on_fit_begin(work.control);
   agree_on_control(work);
   double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
-  steps.reduce(wanted);
+  work.steps.reduce(wanted);
   work.steps_wanted = wanted[0] > 0;
   const double now = seconds_now();
   work.signals.begin(now), work.figures.begin(now);
-  work.seen = steps.steps();
-  while (place().epoch < options.epochs && !work.control.stopping()) {
+  work.seen = work.steps.steps();
+  while (place().epoch < work.options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
     agree_on_control(work);
     if (place().step < count) epoch(work);
     else end_loaded_epoch(work);
-    if (options.checkpoint.every == 0 && place().epoch < options.epochs && !work.control.stopping()) compare_and_commit(work);
+    if (work.options.checkpoint.every == 0 && place().epoch < work.options.epochs && !work.control.stopping())
+      compare_and_commit(work);
   }
   return end(work);
 }
@@ -203,10 +214,10 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     const StepOptions step = work.step_options(batch, pending);
     steps.step(batch, step);
     waiting.all += batch.global_count, waiting.own += batch.count;
-    place().step = batch.step + 1;
     pending = step.update ? 0 : pending + 1;
     work.figures.count_step();
     if (!step.update) continue;
+    place().step = batch.step + 1;  // who is saved after an exception makes the step with all of its batches
     const StepSamples samples = std::exchange(waiting, {});
     if (step.finite && !work.judge.made(batch, epoch_number(), work.factor)) continue;
     place().samples += samples.all;

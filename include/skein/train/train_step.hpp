@@ -92,7 +92,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const auto& batch = parts_.device.stage(given);
     nn::lap(loss(), StepPart::load);
     settle_scale();
-    if (accumulated_ == 0) {  // of an accumulation, its first batch
+    if (!options.accumulate) accumulated_ = 0;  // gradients without an update, if there are such, are given up
+    if (accumulated_ == 0) {                    // of an accumulation, its first batch
       if (parts_.policy_state.before_step(step_ + 1)) model().weights().changed();
       parts_.buffers.keep(model());
     }
