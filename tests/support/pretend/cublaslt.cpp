@@ -47,6 +47,7 @@ struct Desc {
 };
 struct Preference {
   std::uint64_t workspace;
+  std::uint32_t alignment[4] = {256, 256, 256, 256};  // of A, B, C and D
 };
 static_assert(sizeof(Layout) <= sizeof(cublasLtMatrixLayoutOpaque_t) && sizeof(Desc) <= sizeof(cublasLtMatmulDescOpaque_t));
 static_assert(sizeof(Preference) <= sizeof(cublasLtMatmulPreferenceOpaque_t));
@@ -440,9 +441,21 @@ cublasStatus_t cublasLtMatmulPreferenceDestroy(const cublasLtMatmulPreference_t 
 }
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t p, cublasLtMatmulPreferenceAttributes_t attribute,
                                                     const void* value, size_t bytes) {
-  if (attribute == CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
-    return put(reinterpret_cast<Preference*>(p)->workspace, value, bytes);
-  return bytes == 4 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+  auto& preference = *reinterpret_cast<Preference*>(p);
+  switch (attribute) {
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return put(preference.workspace, value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return put(preference.alignment[0], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return put(preference.alignment[1], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return put(preference.alignment[2], value, bytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return put(preference.alignment[3], value, bytes);
+    default:
+      return bytes == 4 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE;
+  }
 }
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t d, cublasLtMatrixLayout_t a,
                                               cublasLtMatrixLayout_t b, cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t out,
@@ -458,6 +471,9 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
   results->workspaceSize = most < wished_workspace ? 0 : wished_workspace;
   results->algo.data[0] = results->workspaceSize;
   results->algo.data[1] = 77;
+  const Preference defaults{0};
+  const Preference& asked = preference ? *reinterpret_cast<const Preference*>(preference) : defaults;
+  for (int i = 0; i < 4; ++i) results->algo.data[2] |= std::uint64_t{asked.alignment[i]} << 16 * i;
   results->wavesCount = 1;
   *found = 1;
   if (wanted > 1) {  // in front, one that the check refuses
@@ -532,6 +548,12 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t comp
   std::size_t wished = 0;
   if (algo) {
     if (algo->data[1] != 77) return refuse(CUBLAS_STATUS_INVALID_VALUE, "the algorithm is none of the heuristic's");
+    const void* const operands[] = {A, B, C, D};
+    for (int i = 0; i < 4; ++i)
+      if (const auto least = static_cast<std::uintptr_t>(algo->data[2] >> 16 * i & 0xffff);
+          least == 0 || reinterpret_cast<std::uintptr_t>(operands[i]) % least != 0)
+        return refuse(CUBLAS_STATUS_INVALID_VALUE, std::string(1, "ABCD"[i]) + " is not aligned to the " + std::to_string(least) +
+                                                       " bytes that the algorithm was asked for with");
     wished = algo->data[0];
     if (wished && (!workspace || workspace_bytes < wished))
       return refuse(CUBLAS_STATUS_INVALID_VALUE, "the workspace is smaller than the algorithm's");

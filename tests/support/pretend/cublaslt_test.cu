@@ -92,3 +92,28 @@ TEST_CASE("pretend cuBLASLt: what the real one refuses is refused") {
   CHECK(p.run(A.data(), B.data(), D.data()) == CUBLAS_STATUS_NOT_SUPPORTED);
   CHECK(p.set(CUBLASLT_MATMUL_DESC_EPILOGUE, std::int64_t{1}) == CUBLAS_STATUS_INVALID_VALUE);  // four bytes, not eight
 }
+
+TEST_CASE("pretend cuBLASLt: an algorithm takes operands that are aligned as it was asked for") {
+  Product p;
+  auto A = on_device(std::vector<float>(10, 1.0f)), B = on_device(std::vector<float>(6, 1.0f));
+  auto D = on_device({0, 0, 0, 0});
+  cublasLtMatmulPreference_t preference{};
+  REQUIRE(cublasLtMatmulPreferenceCreate(&preference) == CUBLAS_STATUS_SUCCESS);
+  for (const std::uint32_t least : {256u, 4u}) {
+    for (const auto which : {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES})
+      REQUIRE(cublasLtMatmulPreferenceSetAttribute(preference, which, &least, sizeof least) == CUBLAS_STATUS_SUCCESS);
+    cublasLtMatmulHeuristicResult_t result{};
+    int found = 0;
+    REQUIRE(cublasLtMatmulAlgoGetHeuristic(p.handle, p.desc, p.a, p.b, p.d, p.d, preference, 1, &result, &found) ==
+            CUBLAS_STATUS_SUCCESS);
+    const auto run = [&](const float* a) {
+      const float one = 1, zero = 0;
+      return cublasLtMatmul(p.handle, p.desc, &one, a, p.a, B.data(), p.b, &zero, D.data(), p.d, D.data(), p.d, &result.algo,
+                            nullptr, 0, sk::cuda::stream());
+    };
+    CHECK(run(A.data()) == CUBLAS_STATUS_SUCCESS);
+    CHECK(run(A.data() + 1) == (least == 4 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_INVALID_VALUE));
+  }
+  cublasLtMatmulPreferenceDestroy(preference);
+  CHECK(values(D) == std::vector<float>{3, 3, 3, 3});
+}

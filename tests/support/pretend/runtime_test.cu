@@ -6,10 +6,12 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <thread>
 
-#include <skein/device/cuda/launch.hpp>
+#include <skein/device/cuda/launch_blocks.hpp>
 #include <vector>
 
 #include "lasting_error.hpp"
@@ -23,6 +25,42 @@ struct AddIndex {
   float* x;
   float by;
   constexpr void operator()(long i) const { x[i] += by * static_cast<float>(i); }
+};
+struct Times {
+  float* x;
+  float by;
+  constexpr void operator()(long i) const { x[i] *= by; }
+};
+/// Each but the first takes what lies before it: a race.
+struct TakeBefore {
+  float* x;
+  constexpr void operator()(long i) const {
+    if (i > 0) x[i] = x[i - 1];
+  }
+};
+/// The same behind it.
+struct TakeBehind {
+  float* x;
+  long n;
+  constexpr void operator()(long i) const {
+    if (i + 1 < n) x[i] = x[i + 1];
+  }
+};
+/// The same within a step of a block.
+struct TakeInBlock {
+  static constexpr int threads = 8;
+  struct Own {};
+  float* x;
+  int by;
+  int steps() const { return 2; }
+  std::size_t shared_bytes() const { return sizeof(float) * (threads + 2); }
+  void operator()(int step, long block, int thread, Own&, void* shared) const {
+    float* all = static_cast<float*>(shared) + 1;
+    if (step == 0) {
+      all[thread] = static_cast<float>(thread + 1);
+      x[block * threads + thread] = all[thread + by];
+    }
+  }
 };
 struct Value {
   const float* x;
@@ -136,6 +174,81 @@ TEST_CASE("pretend: kernels run in stream order, and a captured one runs when it
   for (int i = 0; i < 3; ++i) REQUIRE(cudaGraphLaunch(exec, stream.get()) == cudaSuccess);
   CHECK(values(sum)[0] == 30);
   cudaGraphExecDestroy(exec);
+}
+
+TEST_CASE("pretend: a kernel's indices, a block's threads and a graph's nodes run in an order that nobody leans on") {
+  constexpr long n = 9;
+  sk::Arena<float, sk::Cuda> x(n, sk::Cuda{0});
+  const auto values = [&] {
+    std::vector<float> host(n);
+    sk::Memory<sk::Cuda>::to_host(host.data(), x.data(), n * sizeof(float));
+    return host;
+  };
+  const auto spread = [&](auto take, std::size_t from) {  // how many have the value of one end: all or one in a plain order
+    std::vector<float> host(n, 0.0f);
+    host[from] = 1;
+    sk::Memory<sk::Cuda>::from_host(x.data(), host.data(), n * sizeof(float));
+    sk::cuda::for_each(n, take);
+    long ones = 0;
+    for (const float v : values()) ones += v == 1.0f;
+    return ones;
+  };
+  CHECK(spread(TakeBefore{x.data()}, 0) < n);
+  CHECK(spread(TakeBehind{x.data(), n}, n - 1) < n);
+  for (const int by : {-1, 1}) {  // in one of two blocks a neighbour has not written yet
+    sk::Arena<float, sk::Cuda> y(16, sk::Cuda{0});
+    sk::cuda::for_each_block(2, TakeInBlock{y.data(), by});
+    std::vector<float> host(16);
+    sk::Memory<sk::Cuda>::to_host(host.data(), y.data(), 16 * sizeof(float));
+    CHECK((std::isnan(host[3]) != std::isnan(host[11])));
+  }
+
+  const sk::cuda::Stream first, second;
+  sk::cuda::Event fork, join;
+  cudaGraph_t graph{};
+  cudaGraphExec_t exec{};
+  for (const bool waits : {true, false}) {  // second: + 1; first: times 3, behind that or not
+    x.clear();
+    sk::cuda::synchronize(sk::Cuda{0});
+    REQUIRE(cudaStreamBeginCapture(first.get(), cudaStreamCaptureModeThreadLocal) == cudaSuccess);
+    fork.record(first.get());
+    fork.hold(second.get());
+    {
+      const sk::cuda::StreamScope scope(second);
+      sk::cuda::for_each(2, AddIndex{x.data(), 1});
+    }
+    join.record(second.get());
+    if (waits) join.hold(first.get());
+    {
+      const sk::cuda::StreamScope scope(first);
+      sk::cuda::for_each(2, Times{x.data(), 3});
+    }
+    if (!waits) join.hold(first.get());
+    REQUIRE(cudaStreamEndCapture(first.get(), &graph) == cudaSuccess);
+    REQUIRE(cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess);
+    cudaGraphDestroy(graph);
+    REQUIRE(cudaGraphLaunch(exec, first.get()) == cudaSuccess);
+    first.synchronize();
+    cudaGraphExecDestroy(exec);
+    CHECK(values()[1] == (waits ? 3.0f : 1.0f));
+  }
+}
+
+TEST_CASE("pretend: a function of the host is another thread's, and what is behind it waits") {
+  const sk::cuda::Stream stream;
+  static std::thread::id thread;
+  static std::atomic<bool> go;
+  const auto function = [](void*) {
+    thread = std::this_thread::get_id();
+    while (!go) std::this_thread::yield();
+  };
+  go = false;
+  REQUIRE(cudaLaunchHostFunc(stream.get(), function, nullptr) == cudaSuccess);
+  CHECK(cudaStreamQuery(stream.get()) == cudaErrorNotReady);
+  (void)cudaGetLastError();
+  go = true;
+  stream.synchronize();
+  CHECK(thread != std::this_thread::get_id());
 }
 
 TEST_CASE("pretend: what a capture forbids is refused, and breaks it") {

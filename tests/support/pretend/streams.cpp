@@ -112,6 +112,27 @@ std::set<std::size_t> ancestors(const Recorded& graph, const std::set<std::size_
   return all;
 }
 
+/// The nodes of a graph, each behind those that it follows; else the last captured first, so that a missing dependency shows.
+std::vector<const Node*> contrary_order(const Recorded& graph) {
+  std::vector<std::size_t> before(graph.nodes.size());
+  std::vector<std::vector<std::size_t>> behind(graph.nodes.size());
+  std::set<std::size_t> ready;
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    before[i] = graph.nodes[i].after.size();
+    for (const std::size_t each : graph.nodes[i].after) behind[each].push_back(i);
+    if (before[i] == 0) ready.insert(i);
+  }
+  std::vector<const Node*> order;
+  while (!ready.empty()) {
+    const std::size_t last = *ready.rbegin();
+    ready.erase(last);
+    order.push_back(&graph.nodes[last]);
+    for (const std::size_t each : behind[last])
+      if (--before[each] == 0) ready.insert(each);
+  }
+  return order;
+}
+
 bool active(const std::shared_ptr<Capture>& capture) { return capture && shared().captures.count(capture) > 0; }
 
 double now() { return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
@@ -297,7 +318,7 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
   return note(cudaSuccess);
 }
 cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  return note(submit(stream, {[=] { function(data); }, 0, "host function"}));
+  return note(submit(stream, {[=] { function(data); }, 0, "host function", true}));
 }
 cudaError_t cudaDeviceSynchronize() {
   count_wait();
@@ -507,7 +528,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* exec, cudaGraph_t gra
 cudaError_t cudaGraphLaunch(cudaGraphExec_t exec, cudaStream_t stream) {
   if (!exec) return note(cudaErrorInvalidValue);
   return note(submit(stream, {[graph = exec->recorded] {
-                                for (const Node& node : graph->nodes) execute(node.operation);
+                                for (const Node* node : contrary_order(*graph)) execute(node->operation);
                               },
                               0, "graph",
                               std::any_of(exec->recorded->nodes.begin(), exec->recorded->nodes.end(),

@@ -65,11 +65,23 @@ namespace detail {
 }
 }  // namespace detail
 
+#if !defined(__CUDACC__)
+namespace detail {
+/// Even indices from the front, then odd ones from the back: a function object that reads what another index writes is seen.
+template <class Function> struct OutOfOrder {
+  Function f;
+  long n;
+  void operator()(long k) const { f(k < n - n / 2 ? 2 * k : 2 * (n - 1 - k) + 1); }
+};
+}  // namespace detail
+#endif
+
 /// f(i) for each i in [0, n), in any order, at the same time. Nothing is launched while a captured step is replayed.
 template <class Policy, class Function> void for_each(const Policy& policy, long n, Function f) {
   if (n <= 0 || replaying()) return;
 #if !defined(__CUDACC__)
-  if constexpr (is_own_policy<Policy>) return detail::submit([=] { for_each(thrust::cpp::par, n, f); });
+  if constexpr (is_own_policy<Policy>)
+    return detail::submit([=] { for_each(thrust::cpp::par, n, detail::OutOfOrder<Function>{f, n}); });
   else
 #endif
     try {

@@ -37,8 +37,10 @@ template <class Function> struct BlockOfThreads {
     const auto shared = std::make_unique_for_overwrite<std::max_align_t[]>(units);
     std::memset(shared.get(), 0xff, units * sizeof(std::max_align_t));  // NaNs, as a GPU promises no value
     for (int step = 0; step < f.steps(); ++step)
-      for (int thread = 0; thread < Function::threads; ++thread)
+      for (int i = 0; i < Function::threads; ++i) {  // from the front or the back: who reads what another writes is seen
+        const int thread = (step + block) % 2 == 0 ? i : Function::threads - 1 - i;
         f(step, block, thread, own[static_cast<std::size_t>(thread)], shared.get());
+      }
   }
 };
 }  // namespace detail
