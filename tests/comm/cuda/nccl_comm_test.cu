@@ -51,6 +51,10 @@ struct Scale {
   float by;
   SKEIN_HOST_DEVICE void operator()(long i) const { x[i] *= by; }
 };
+struct AddOne {
+  float* x;
+  SKEIN_HOST_DEVICE void operator()(long i) const { x[i] += 1; }
+};
 
 /// Values whose sums are exact in any order, so that NCCL's order does not matter.
 template <class T> std::vector<T> values(int rank, std::size_t n) {
@@ -451,6 +455,36 @@ TEST_CASE("collectives are part of a captured step, and replays are watched") {
       },
       capturing_within(0.3));
   CHECK_THAT(late, Equals("a replayed step (call 1): rank 1 did not arrive within 0.3 s"));
+}
+
+TEST_CASE("a captured step of more calls than may be in flight waits for each of them where it is told to") {
+  if (!has(2)) return;
+  const std::string said = thrown(
+      2,
+      [](sk::NcclComm& world) {
+        constexpr std::size_t calls = sk::comm::NcclEngine::ring + 6;
+        OnDevice<float> data(std::vector<float>(calls, 1.0f), world.where());
+        world.all_reduce(data.span(), sk::Mean{});
+        sk::cuda::synchronize(world.where());
+        bool early = false;
+        const sk::cuda::CapturedGraph step = sk::cuda::CapturedGraph::capture([&] {
+          std::vector<sk::Request<sk::comm::NcclEngine>> flying;
+          for (std::size_t i = 0; i < calls; ++i) flying.push_back(world.start_all_reduce(data.span().sub(i, i + 1)));
+          early = flying[1].poll();
+          flying[0].wait();
+          sk::cuda::for_each(1, AddOne{data.span().data});
+          for (auto& f : flying) f.wait();
+        });
+        require(!early, "nothing is complete while a stream captures");
+        step.launch();
+        world.replayed();
+        std::vector<float> wanted(calls, 2.0f);
+        wanted[0] = 3.0f;
+        require(data.get() == wanted, "the kernel behind the first call");
+        world.barrier();
+      },
+      capturing_within(60));
+  CHECK(said.empty());
 }
 
 TEST_CASE("a graph that outlives its communicator is released by it, since NCCL waits for such without a limit") {

@@ -136,14 +136,15 @@ class NcclEngine final : public control::Watched {
   void progress() { client_->check(); }
   bool test(Ticket& t) {
     client_->check();
+    if (capturing()) return false;  // nothing runs yet
     if (reused(t)) return true;
     Slot& s = slot(t.number - 1);
-    if (capturing() || !s.recorded) return false;  // nothing runs yet
+    if (!s.recorded) return false;
     return s.captured || s.end.done();
   }
   void wait(Ticket& t) {
     client_->check();
-    if (reused(t)) return;
+    if (reused(t)) return hold_newest();
     if (grouped_ > 0 && t.number > group_first_) throw ArgumentError("a call of a group is waited for once the group has ended");
     slot(t.number - 1).end.hold(cuda::stream(device_));
   }
@@ -233,6 +234,14 @@ class NcclEngine final : public control::Watched {
   }
 
   Slot& slot(std::uint64_t call) { return slots_[call % ring]; }
+  /// Of a call whose slot is another one's by now: next_slot() has seen it done, but while a stream captures nothing is done, and
+  /// the newest call of that capture comes behind all others.
+  void hold_newest() {
+    const auto graph = cuda::CapturedGraph::being_captured();
+    const std::uint64_t calls = grouped_ > 0 ? group_first_ : tail_;
+    if (graph && calls > 0 && last_captured_.lock() == graph && slot(calls - 1).captured)
+      slot(calls - 1).end.hold(cuda::stream(device_));
+  }
   bool reused(const Ticket& t) const { return t.number == 0 || t.number + ring <= tail_; }
   bool capturing() const {
     cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
@@ -342,7 +351,7 @@ class NcclEngine final : public control::Watched {
       s.begin.hold(stream_.get());
       Lock lock(mutex_);
       alive(lock);
-      if (captured) has_captured_ = true, graphs_.note();
+      if (captured) has_captured_ = true, graphs_.note(), last_captured_ = cuda::CapturedGraph::being_captured();
       s.captured = captured;
       s.recorded = false;
       if (!captured) {
@@ -392,7 +401,8 @@ class NcclEngine final : public control::Watched {
   std::array<Slot, ring> slots_;
   std::uint64_t tail_ = 0, group_first_ = 0;  // calls of this rank, captured ones among them; the first of the open group
   int grouped_ = 0;
-  std::timed_mutex mutex_;  // of what follows
+  std::weak_ptr<cuda::CapturedGraph::Executable> last_captured_;  // where the newest captured call is
+  std::timed_mutex mutex_;                                        // of what follows
   ncclComm_t comm_ = nullptr;
   control::CallWatch watch_;
   std::array<std::uint8_t, 128> running_{};  // slots of the watch's calls, a ring
