@@ -4,7 +4,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "skein/comm/thread/spawn.hpp"
@@ -30,6 +32,32 @@ TEST_CASE("staged collectives have the bits of the host's") {
       World world{threads};
       host_bounce_cases::staged_everything(world);
     });
+  } catch (const sk::Error& e) { text = e.what(); }
+  CHECK(text == "");
+}
+
+TEST_CASE("staged messages cross although the GPU is busy when they are started") {
+  if (sk::cuda::device_count() == 0) return;
+  std::string text;
+  sk::CommOptions options;
+  options.deadline = 5;
+  try {
+    sk::spawn(
+        2,
+        [](sk::ThreadComm& threads) {
+          World world{threads};
+          const int me = world.rank(), other = 1 - me;
+          host_bounce_cases::OnDevice<float> out(std::vector<float>(30000, static_cast<float>(me)), world.where()),
+              in(std::vector<float>(30000), world.where());
+          const auto busy = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(50)); };
+          sk::cuda::check(cudaLaunchHostFunc(sk::cuda::stream(world.where()), busy, nullptr), "cudaLaunchHostFunc");
+          auto sent = world.isend(out.span(), other, 1);
+          auto came = world.irecv(in.span(), other, 1);
+          sent.wait();
+          came.wait();
+          collectives::require(in.get() == std::vector<float>(30000, static_cast<float>(other)), "what has crossed");
+        },
+        options);
   } catch (const sk::Error& e) { text = e.what(); }
   CHECK(text == "");
 }

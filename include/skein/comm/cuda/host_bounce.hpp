@@ -72,7 +72,8 @@ template <class Host> class HostBounceEngine {
   /// The host waits for the host's part; the caller's stream for the copy back.
   void wait(Ticket& t) {
     if (old(t)) return;
-    for (std::uint64_t n = calls_.complete(); n < t.number; ++n) {
+    // The later ones too, now: another rank may wait for a message of theirs before it comes to what is waited for here.
+    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
       Call& c = calls_[n];
       if (c.phase == Phase::Copying) {
         c.copied.synchronize();
