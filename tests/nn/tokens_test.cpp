@@ -64,6 +64,49 @@ TEST_CASE("An embedding gives each position the row of its token, and sums the g
   looks_up<3, 1, 7, double>(5, 4);
 }
 
+/// PaddedEmbedding<V, W> on T tokens, of which every third is 0.
+template <int V, int W, int T, class S> void passes_over_zeros(long batch, int workers) {
+  INFO(V << " tokens, " << W << " wide, " << T << " positions, " << batch << " samples, " << workers << " workers");
+  support::LayerHarness<AsLayer<own_layers::PaddedEmbedding<V, W>>, sk::Tokens<T>, S> h(batch, workers);
+  const auto token = [](long b, long t) { return (b + t) % 3 == 0 ? 0 : (b * 7 + t * t) % V; };
+  h.set_tokens(token);
+  h.forward();
+  h.backward(false);
+  std::vector<double> sums(static_cast<std::size_t>(V * W));
+  long wrong = 0;
+  for (long b = 0; b < batch; ++b)
+    for (long t = 0; t < T; ++t)
+      for (long c = 0; c < W; ++c) {
+        const long row = token(b, t);
+        wrong += h.y_at(b, t * W + c) != (row == 0 ? 0 : h.parameter_at(0, row * W + c));
+        if (row != 0) sums[static_cast<std::size_t>(row * W + c)] += static_cast<double>(h.dy_at(b, t * W + c));
+      }
+  for (long i = 0; i < V * W; ++i)
+    wrong += std::abs(static_cast<double>(h.gradients()[h.parameter_index(0, i)]) - sums[static_cast<std::size_t>(i)]) > 1e-4;
+  CHECK(wrong == 0);
+  CHECK(h.worst_gap() == 0);
+  CHECK(h.intact());
+}
+
+/// What is a word, and how many tokens stand before each in the alphabet: (T) to (T, 1).
+struct Marks {
+  static constexpr sk::LayerSpec describe(sk::Edge in) { return {.output = {in.last(), 1}, .tokens = 9}; }
+  static void forward(auto& f) { f.y() = where(f.tokens() > 3 && f.tokens() < 7, 1.0f, 0.0f) + 10 * cast<float>(f.tokens()); }
+  static void backward(auto&) {}
+};
+
+TEST_CASE("A layer's expression compares tokens: what fills a text is left out", "[nn]") {
+  passes_over_zeros<5, 3, 4, double>(1, 1);
+  passes_over_zeros<65, 16, 32, float>(9, 2);
+  passes_over_zeros<65, 20, 1, float>(33, 4);
+  passes_over_zeros<5, 1, 7, float>(5, 1);
+  support::LayerHarness<AsLayer<Marks>, sk::Tokens<6>, float> h(3);
+  h.set_tokens([](long b, long t) { return b + t; });
+  h.forward();
+  for (long b = 0; b < 3; ++b)
+    for (long t = 0; t < 6; ++t) CHECK(h.y_at(b, t) == static_cast<float>((b + t > 3 && b + t < 7) + 10 * (b + t)));
+}
+
 TEST_CASE("The mean of words leaves out what fills a text", "[nn]") {
   support::LayerHarness<own_layers::MeanOfWords<5, 3>, sk::Tokens<4>, double> h(3);
   h.set_tokens([](long b, long t) { return b == 0 ? (t < 2 ? t + 1 : 0) : b == 1 ? 0 : 4; });  // 1 2 0 0, nothing, 4 4 4 4

@@ -59,6 +59,14 @@ template <int Vocabulary, int Width> struct Embedding {
 };
 // [end]
 
+// [quote padded_embedding]
+/// The same where token 0 is no word but fills a short text: its rows are zeros, and its row of the table is not trained.
+template <int Vocabulary, int Width> struct PaddedEmbedding : Embedding<Vocabulary, Width> {
+  static void forward(auto& f) { f.y() = where(f.tokens() != 0, rows_of(f.parameter("table"_p), f.tokens()), 0); }
+  static void backward(auto& f) { f.gradient("table"_p) += sum_by_token(where(f.tokens() != 0, f.dy(), 0), f.tokens()); }
+};
+// [end]
+
 // [quote mean_of_words]
 /// The mean of the words' rows of a trained table, where token 0 is no word but fills a short text: (T) to (Width).
 template <int Vocabulary, int Width> struct MeanOfWords {

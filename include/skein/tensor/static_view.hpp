@@ -231,14 +231,15 @@ template <class E, class Tokens_> struct StaticTokenSum {
 }  // namespace detail
 
 /// The tokens of a batch, (batch, Positions), dense. One beyond the table is an ArgumentError on the Cpu; a device's have been
-/// looked at on the host, and are kept within.
-template <class Device_, long Positions> struct TokenView {
+/// looked at on the host, and are kept within. In an expression they are whole numbers (Positions, 1), beside rows of any width:
+/// where(f.tokens() != 0, rows_of(table, f.tokens()), 0).
+template <class Device_, long Positions> struct TokenView
+    : StaticView<const std::int32_t, std::int32_t, Device_, SampleLayout<static_cast<int>(Positions), 1>> {
+  using TokenView::StaticView::StaticView;
   static constexpr long positions = Positions;
-  const std::int32_t* data = nullptr;
-  long batch = 1;
 
   template <long Rows> SKEIN_ALWAYS_INLINE constexpr long at(long sample, long position) const {
-    const long token = data[sample * Positions + position];
+    const long token = this->data[sample * Positions + position];
     const bool known = token >= 0 && token < Rows;
     if constexpr (std::is_same_v<Device_, Cpu>)
       if (!known) detail::throw_token(token, sample, position, Rows);

@@ -16,8 +16,8 @@ namespace nn = skein::nn;
 
 namespace {
 /// Embedding<V, W> on T tokens, on Device.
-template <int V, int W, int T, class S, class Device> struct LookUp {
-  using Layer = nn::ExpressionLayer<own_layers::Embedding<V, W>>;
+template <int V, int W, int T, class S, class Device, template <int, int> class Table = own_layers::Embedding> struct LookUp {
+  using Layer = nn::ExpressionLayer<Table<V, W>>;
   support::LayerHarness<Layer, sk::Tokens<T>, S, Device> h;
   explicit LookUp(long batch, int largest = V) : h(batch) {
     h.set_tokens([=](long b, long t) { return (b * 7 + t * t) % largest; });
@@ -27,10 +27,10 @@ template <int V, int W, int T, class S, class Device> struct LookUp {
   }
 };
 
-template <int V, int W, int T, class S> void agree(long batch) {
+template <int V, int W, int T, class S, template <int, int> class Table = own_layers::Embedding> void agree(long batch) {
   INFO(V << " tokens, " << W << " wide, " << T << " positions, " << batch << " samples");
-  LookUp<V, W, T, S, sk::Cpu> here(batch);
-  LookUp<V, W, T, S, sk::Cuda> there(batch);
+  LookUp<V, W, T, S, sk::Cpu, Table> here(batch);
+  LookUp<V, W, T, S, sk::Cuda, Table> there(batch);
   long wrong = 0;
   for (long i = 0; i < batch * T * W; ++i) wrong += here.h.y[i] != there.h.y[i];
   for (long i = 0; i < V * W; ++i) {
@@ -47,6 +47,7 @@ template <int V, int W, int T, class S> void agree(long batch) {
 TEST_CASE("An embedding is the same on both devices", "[nn][cuda]") {
   agree<5, 3, 4, double>(1);
   agree<65, 20, 32, float>(9);
+  agree<5, 20, 32, float, own_layers::PaddedEmbedding>(9);
 }
 TEST_CASE("A token beyond the table reads and writes within it", "[nn][cuda]") {
   CHECK(LookUp<5, 3, 4, float, sk::Cuda>(6, 100).h.intact());
