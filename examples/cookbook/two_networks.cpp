@@ -30,6 +30,7 @@ int main(int argc, char** argv) {
     sk::optim::BoundOptimizer critic_step{adam, critic};
     sk::optim::BoundOptimizer generator_step{adam_of_generator, judged};
     // [end]
+    // [quote pass]
     const auto pass = [](auto& executor, auto& model, auto& optimizer, const auto& x, const auto& y) {
       double loss = 0;
       sk::data::Loader<> all{sk::data::from_tensors(x, y), {.batch = x.extent(0), .shuffle = false}};  // one batch
@@ -37,6 +38,7 @@ int main(int argc, char** argv) {
       optimizer.step(model);
       return loss;
     };
+    // [end]
     sk::Tensor<float, 2> points = sk::zeros<float>(2 * batch, 2), real = sk::zeros<float>(2 * batch, 1);
     real(sk::range(0, batch)) = 0.9f;  // not 1: the critic shall not be too sure
     for (std::uint64_t step = 0; step < 2000; ++step) {
