@@ -22,10 +22,10 @@ struct Adagrad {
   void check() const {
     detail::demand_rate("Adagrad", lr);
     detail::demand(lr_decay >= 0, "Adagrad", "lr_decay", lr_decay, "the rate's decay must not be negative");
-    detail::demand(epsilon > 0, "Adagrad", "epsilon", epsilon, "epsilon must be positive");
+    detail::demand_epsilon("Adagrad", epsilon);
     detail::demand(initial_accumulator >= 0, "Adagrad", "initial_accumulator", initial_accumulator,
                    "a sum of squares is not negative");
-    detail::demand(weight_decay >= 0, "Adagrad", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand_decay("Adagrad", weight_decay);
   }
   void describe(NamedValues& to) const {
     to.of("Adagrad").add(".lr", lr).add(".lr_decay", lr_decay).add(".epsilon", epsilon);

@@ -15,10 +15,10 @@ constexpr const char* adam_state_name(int k) {
 
 template <class Hyper> void check_adam(const char* name, const Hyper& h) {
   demand_rate(name, h.lr);
-  demand(h.beta1 >= 0 && h.beta1 < 1, name, "beta1", h.beta1, "a running mean keeps a share from 0 up to, not including, 1");
-  demand(h.beta2 >= 0 && h.beta2 < 1, name, "beta2", h.beta2, "a running mean keeps a share from 0 up to, not including, 1");
-  demand(h.epsilon > 0, name, "epsilon", h.epsilon, "epsilon must be positive");
-  demand(h.weight_decay >= 0, name, "weight_decay", h.weight_decay, "weight decay must not be negative");
+  demand_share(name, "beta1", h.beta1);
+  demand_share(name, "beta2", h.beta2);
+  demand_epsilon(name, h.epsilon);
+  demand_decay(name, h.weight_decay);
 }
 
 template <class Hyper> void describe_adam(const char* name, const Hyper& h, NamedValues& to) {

@@ -19,11 +19,9 @@ struct Lion {
   /// Throws ArgumentError for values out of range.
   void check() const {
     detail::demand_rate("Lion", lr);
-    detail::demand(beta1 >= 0 && beta1 < 1, "Lion", "beta1", beta1,
-                   "a running mean keeps a share from 0 up to, not including, 1");
-    detail::demand(beta2 >= 0 && beta2 < 1, "Lion", "beta2", beta2,
-                   "a running mean keeps a share from 0 up to, not including, 1");
-    detail::demand(weight_decay >= 0, "Lion", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand_share("Lion", "beta1", beta1);
+    detail::demand_share("Lion", "beta2", beta2);
+    detail::demand_decay("Lion", weight_decay);
   }
   void describe(NamedValues& to) const {
     to.of("Lion").add(".lr", lr).add(".beta1", beta1).add(".beta2", beta2).add(".weight_decay", weight_decay);

@@ -254,6 +254,16 @@ inline void demand_rate(const char* optimizer, double lr) {
   demand(lr >= 0, optimizer, "lr", lr, "the rate must not be negative");
   demand(std::isfinite(lr), optimizer, "lr", lr, "the rate must be finite");
 }
+inline void demand_decay(const char* optimizer, double weight_decay) {
+  demand(weight_decay >= 0, optimizer, "weight_decay", weight_decay, "weight decay must not be negative");
+}
+inline void demand_epsilon(const char* optimizer, double epsilon) {
+  demand(epsilon > 0, optimizer, "epsilon", epsilon, "epsilon must be positive");
+}
+/// What a running mean keeps of itself in each step.
+inline void demand_share(const char* optimizer, const char* member, double share) {
+  demand(share >= 0 && share < 1, optimizer, member, share, "a running mean keeps a share from 0 up to, not including, 1");
+}
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::optim

@@ -23,12 +23,11 @@ struct RmsProp {
   /// Throws ArgumentError for values out of range.
   void check() const {
     detail::demand_rate("RmsProp", lr);
-    detail::demand(alpha >= 0 && alpha < 1, "RmsProp", "alpha", alpha,
-                   "a running mean keeps a share from 0 up to, not including, 1");
-    detail::demand(epsilon > 0, "RmsProp", "epsilon", epsilon, "epsilon must be positive");
+    detail::demand_share("RmsProp", "alpha", alpha);
+    detail::demand_epsilon("RmsProp", epsilon);
     detail::demand(momentum >= 0, "RmsProp", "momentum", momentum, "momentum must not be negative");
     detail::demand(momentum < 1, "RmsProp", "momentum", momentum, "momentum must be below 1: else old gradients never fade");
-    detail::demand(weight_decay >= 0, "RmsProp", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand_decay("RmsProp", weight_decay);
   }
   void describe(NamedValues& to) const {
     to.of("RmsProp").add(".lr", lr).add(".alpha", alpha).add(".epsilon", epsilon).add(".momentum", momentum);

@@ -23,7 +23,7 @@ struct Sgd {
     detail::demand_rate("Sgd", lr);
     detail::demand(momentum >= 0, "Sgd", "momentum", momentum, "momentum must not be negative");
     detail::demand(momentum < 1, "Sgd", "momentum", momentum, "momentum must be below 1: else old gradients never fade");
-    detail::demand(weight_decay >= 0, "Sgd", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand_decay("Sgd", weight_decay);
     detail::demand(!nesterov || momentum > 0, "Sgd", "momentum", momentum, "Nesterov's form needs a positive momentum");
     detail::demand(!nesterov || dampening == 0, "Sgd", "dampening", dampening, "Nesterov's form needs a dampening of 0");
     detail::demand(dampening == 0 || momentum != 0, "Sgd", "dampening", dampening, "dampening does nothing without momentum");

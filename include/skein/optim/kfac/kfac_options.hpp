@@ -49,8 +49,7 @@ struct Kfac {
     detail::demand(damping > 0, "Kfac", "damping", damping, "the damping must be positive");
     detail::demand(factor_every >= 1, "Kfac", "factor_every", factor_every, "an interval is at least one step");
     detail::demand(inverse_every >= 1, "Kfac", "inverse_every", inverse_every, "an interval is at least one step");
-    detail::demand(factor_decay >= 0 && factor_decay < 1, "Kfac", "factor_decay", factor_decay,
-                   "a running mean keeps a share from 0 up to, not including, 1");
+    detail::demand_share("Kfac", "factor_decay", factor_decay);
     detail::demand(inverse_rank >= 0, "Kfac", "inverse_rank", inverse_rank, "a number of eigenvectors; 0 is whole inverses");
     detail::demand(inverse_rank == 0 || inverse == KfacInverse::cholesky, "Kfac", "inverse_rank", inverse_rank,
                    "it goes with .inverse = KfacInverse::cholesky; KfacInverse::eigen takes all eigenvectors");

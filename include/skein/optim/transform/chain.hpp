@@ -72,7 +72,7 @@ template <class O, class... Ts> class Chain {
     std::apply([](const auto&... t) { (check_one(t), ...); }, transforms_);
     optim::check(optimizer_);
     detail::demand_rate("chain", lr);
-    detail::demand(weight_decay >= 0, "chain", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand_decay("chain", weight_decay);
   }
   /// The values of all parts, and the rate and decay that are the chain's.
   void describe(NamedValues& to) const {

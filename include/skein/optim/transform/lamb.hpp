@@ -22,12 +22,10 @@ struct Lamb {
   static constexpr Needs needs = Needs::tensor;
   static constexpr int state_arrays() { return 2; }
   void check() const {
-    detail::demand(beta1 >= 0 && beta1 < 1, "Lamb", "beta1", beta1,
-                   "a running mean keeps a share from 0 up to, not including, 1");
-    detail::demand(beta2 >= 0 && beta2 < 1, "Lamb", "beta2", beta2,
-                   "a running mean keeps a share from 0 up to, not including, 1");
-    detail::demand(epsilon > 0, "Lamb", "epsilon", epsilon, "epsilon must be positive");
-    detail::demand(weight_decay >= 0, "Lamb", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand_share("Lamb", "beta1", beta1);
+    detail::demand_share("Lamb", "beta2", beta2);
+    detail::demand_epsilon("Lamb", epsilon);
+    detail::demand_decay("Lamb", weight_decay);
   }
   void describe(NamedValues& to) const {
     to.of("Lamb").add(".beta1", beta1).add(".beta2", beta2).add(".epsilon", epsilon).add(".weight_decay", weight_decay);

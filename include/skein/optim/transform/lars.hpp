@@ -18,7 +18,7 @@ struct Lars {
   static constexpr Needs needs = Needs::tensor;
   void check() const {
     detail::demand(trust > 0, "Lars", "trust", trust, "the trust coefficient must be positive");
-    detail::demand(weight_decay >= 0, "Lars", "weight_decay", weight_decay, "weight decay must not be negative");
+    detail::demand_decay("Lars", weight_decay);
   }
   void describe(NamedValues& to) const { to.of("Lars").add(".trust", trust).add(".weight_decay", weight_decay); }
   // [quote tensor]

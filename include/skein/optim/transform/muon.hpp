@@ -33,14 +33,11 @@ struct Muon {
   static constexpr Needs needs = Needs::tensor;
   static constexpr int state_arrays() { return 2; }
   void check() const {
-    detail::demand(momentum >= 0 && momentum < 1, "Muon", "momentum", momentum,
-                   "a running mean keeps a share from 0 up to, not including, 1");
+    detail::demand_share("Muon", "momentum", momentum);
     detail::demand(steps >= 1 && steps < 100, "Muon", "steps", steps, "from 1 to 99 steps, of which five are usual");
-    detail::demand(beta1 >= 0 && beta1 < 1, "Muon", "beta1", beta1,
-                   "a running mean keeps a share from 0 up to, not including, 1");
-    detail::demand(beta2 >= 0 && beta2 < 1, "Muon", "beta2", beta2,
-                   "a running mean keeps a share from 0 up to, not including, 1");
-    detail::demand(epsilon > 0, "Muon", "epsilon", epsilon, "epsilon must be positive");
+    detail::demand_share("Muon", "beta1", beta1);
+    detail::demand_share("Muon", "beta2", beta2);
+    detail::demand_epsilon("Muon", epsilon);
   }
   void describe(NamedValues& to) const {
     to.of("Muon").add(".momentum", momentum).add(".nesterov", nesterov).add(".steps", steps);
