@@ -168,6 +168,8 @@ struct CallPlace {
 };
 /// Throws ArgumentError: there is no rank r.
 [[noreturn]] void throw_no_rank(int r, const CallPlace& place);
+/// Throws ArgumentError where the color of a split is below 0.
+void check_color(int color);
 /// The pieces of a call that cuts `whole` values into one piece a rank, of which this rank has `part`: equal ones, or `counts`.
 /// Throws ArgumentError where they do not add up.
 void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,

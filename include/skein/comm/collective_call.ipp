@@ -100,6 +100,10 @@ SKEIN_INLINE void throw_no_rank(int r, const CallPlace& place) {
   throw ArgumentError(text("{}: there is no rank {} among {}", place.call, r, place.ranks));
 }
 
+SKEIN_INLINE void check_color(int color) {
+  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+}
+
 SKEIN_INLINE void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,
                              std::span<const std::size_t> counts) {
   const auto ranks = static_cast<std::size_t>(place.ranks);

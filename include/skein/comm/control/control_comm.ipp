@@ -160,7 +160,7 @@ SKEIN_INLINE ControlComm::~ControlComm() {
 }
 
 SKEIN_INLINE ControlComm ControlComm::split(int color, int key) {
-  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  comm::check_color(color);
   const std::vector<comm::SplitKey> keys = this->all_gather(comm::SplitKey{color, key, engine_->client().rank()});
   const std::uint64_t ticket = engine_->ticket();
   const std::uint32_t group = comm::group_number(ticket, keys, color);

@@ -87,7 +87,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
 
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   GlooComm split(int color, int key = 0) {
-    if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+    comm::check_color(color);
     barrier();  // a rank that is missing is named by its call
     return GlooComm(std::make_unique<ControlComm>(control_->split(color, key)), engine_->options(), engine_->device());
   }

@@ -50,7 +50,7 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
 }
 
 SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
-  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  comm::check_color(color);
   barrier();  // a rank that is missing is named here, not waited for inside MPI
   MPI_Comm part = MPI_COMM_NULL;
   const comm::LongWait wait("MPI_Comm_split", rank(), comm::LongWait::long_of(deadline()));

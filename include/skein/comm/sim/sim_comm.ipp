@@ -51,7 +51,7 @@ SKEIN_INLINE int SimComm::node_size() const {
 }
 
 SKEIN_INLINE SimComm SimComm::split(int color, int key) {
-  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  comm::check_color(color);
   struct SplitKey {
     int color, key, rank;
   };

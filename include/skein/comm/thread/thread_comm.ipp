@@ -22,7 +22,7 @@ SKEIN_INLINE ThreadComm::~ThreadComm() {
 }
 
 SKEIN_INLINE ThreadComm ThreadComm::split(int color, int key) {
-  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  comm::check_color(color);
   struct SplitKey {
     int color, key;
   };
