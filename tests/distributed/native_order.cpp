@@ -12,6 +12,7 @@
 
 #include "../support/collectives.hpp"
 #include "../support/thrown.hpp"
+#include "skein/comm/mpi/same_options.hpp"
 #include "skein/device/memory.hpp"
 #include "skein/mpi.hpp"
 
