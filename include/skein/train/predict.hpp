@@ -39,12 +39,17 @@ template <class View> bool has_dense_rows(const View& x) {
   return x.strides.e[0] >= step;
 }
 
-/// The outputs for each row of x: (samples, outputs). Throws ShapeError where a row is no sample of the model's.
+/// The outputs for each row of x: (samples, outputs). Throws ShapeError where a row is no sample of the model's, ArgumentError
+/// where x is on another GPU.
 template <class Model, int Rank, class Forward> Tensor<typename Model::Scalar, 2, typename Model::device> predict_rows(
     const Model& model, TensorView<const typename Model::Element, Rank, typename Model::device> x, long capacity,
     const Forward& forward) {
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
+  if constexpr (!on_host<Device>)
+    if (!(x.where == model.where()))
+      throw ArgumentError("predict: the rows are on " + std::string(Device::name) + " " + std::to_string(x.where.ordinal) +
+                          ", the model on " + std::to_string(model.where().ordinal) + ": move them with .to(model.where())");
   if (!has_dense_rows(x)) {
     const Tensor<typename Model::Element, Rank, Device> rows(x);
     return predict_rows<Model, Rank>(model, rows.view(), capacity, forward);
