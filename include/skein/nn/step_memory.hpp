@@ -23,6 +23,8 @@ template <> class StepMemory<Cpu> {
   static constexpr const ops::StepValues* values() { return nullptr; }
   static constexpr double* sums() { return nullptr; }
   static constexpr void clear_sums() {}
+  /// Blocks until what the calling thread has given to the device is done: another thread may go on with the same memory.
+  static constexpr void wait() {}
   static constexpr long workspace_bytes() { return 0; }
   /// Lines on what libraries chose while the program ran, and on what they did not do.
   static std::string choices_text() { return {}; }

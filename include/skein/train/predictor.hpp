@@ -43,6 +43,7 @@ template <class Model> class Predictor {
   explicit Predictor(Model& model, const PredictorOptions& options = {})
       : executor_(model, {},
                   {.capacity = options.capacity, .threads = options.threads, .denormals = options.denormals, .training = false}) {
+    executor_.memory().wait();
   }
   /// A model that ends with the statement is refused.
   explicit Predictor(Model&& model, const PredictorOptions& options = {}) : Predictor(model, options) {
@@ -100,12 +101,17 @@ template <class Model> class Predictor {
   template <int Rank> Tensor<Scalar, 2, Device> predict_rows(TensorView<const Element, Rank, Device> x) {
     const std::lock_guard alone(calls_);
     const nn::WeightsUse::Pass reads(executor_.model().weights().use());
-    return train::predict_rows<Model, Rank>(executor_.model(), x, executor_.capacity(), forward());
+    return finished(train::predict_rows<Model, Rank>(executor_.model(), x, executor_.capacity(), forward()));
   }
   Tensor<Scalar, 2, Device> predict_samples(const data::DatasetView& data) {
     const std::lock_guard alone(calls_);
     const nn::WeightsUse::Pass reads(executor_.model().weights().use());
-    return train::predict_samples(executor_.model(), data, executor_.capacity(), forward());
+    return finished(train::predict_samples(executor_.model(), data, executor_.capacity(), forward()));
+  }
+  /// The next thread's calls go to a stream of its own, and into the same memory.
+  Tensor<Scalar, 2, Device> finished(Tensor<Scalar, 2, Device> outputs) {
+    executor_.memory().wait();
+    return outputs;
   }
   data::detail::KeptNormalization applied_to(const data::Normalization& set, const Extents& sample) const {
     data::check_raw(normalization_, set, sample);

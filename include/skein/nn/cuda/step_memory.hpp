@@ -25,6 +25,7 @@ template <> class StepMemory<Cuda> {
   const ops::StepValues* values() const { return values_; }
   double* sums() { return sums_.data(); }
   void clear_sums() { sums_.clear(); }
+  void wait() const { cuda::synchronize(where_); }
   /// Blocks: the sums as they are when all that the stream was given is done.
   LossSums read_sums() const {
     double s[3];
