@@ -97,8 +97,11 @@ inline ImageBytes read_jpeg(const ImageSource& from, int channels) {
     void operator()(void* handle) const { tjDestroy(handle); }
   } close{};
   const std::unique_ptr<void, Close> reader(tjInitDecompress(), close);
-  const auto check = [&](int failed) {
-    if (failed) throw FileError(from.path, -1, std::string("is a damaged JPEG file: ") + tjGetErrorStr2(reader.get()));
+  const auto check = [&](int failed) {  // bytes too many between two parts leave out nothing, and cameras write such files
+    if (!failed) return;
+    const std::string_view why = tjGetErrorStr2(reader.get());
+    if (tjGetErrorCode(reader.get()) == TJERR_WARNING && why.find("extraneous bytes") != why.npos) return;
+    throw FileError(from.path, -1, "is a damaged JPEG file: " + std::string(why));
   };
 #ifdef TJFLAG_LIMITSCANS
   constexpr int most_scans = TJFLAG_LIMITSCANS;  // 500: each scan of a small file may touch the whole image
