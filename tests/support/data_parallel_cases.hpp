@@ -34,6 +34,12 @@ struct Points : support::Points {
   Points() : support::Points(103, {1, {4}}) {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::sin(3 * x[i % 100] + x[(i * 7) % 200]);
   }
+  /// Of a rank whose samples are its own: 5, and 3 more for each rank before it.
+  auto shard(int rank) const {
+    const int n = 5 + 3 * rank;
+    return sk::data::from_tensors(std::vector<float>(x.begin() + 20 * rank, x.begin() + 20 * rank + 4 * n), extents,
+                                  std::vector<float>(y.begin(), y.begin() + 3 * n));
+  }
 };
 
 struct Result {
@@ -121,18 +127,15 @@ template <class Comm> void broadcasts(Comm& world) {
 
 /// Each rank has a shard of its own size: every sample once, the loss is that of all samples.
 template <class Comm> void local_shards(Comm& world) {
-  Points points;
-  const int r = world.rank(), n = 5 + 3 * r;
-  std::vector<float> x(points.x.begin() + 20 * r, points.x.begin() + 20 * r + 4 * n),
-      y(points.y.begin(), points.y.begin() + 3 * n);
-  auto shard = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
+  const auto shard = Points().shard(world.rank());
+  const double n = static_cast<double>(shard.size());
   Model model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 1e-20f}, DataParallel{world}};
   const auto history = trainer.fit(
       shard, {.progress = false, .threads = 1, .loader = {.batch_per_rank = 4, .partition = sk::data::Partition::local}});
   Model same{sk::Seed{3}};
   sk::Trainer alone{same, nn::Mse{}, sk::optim::Sgd{.lr = 0.0f}};
-  double sums[2] = {alone.evaluate(shard).loss * n, static_cast<double>(n)};
+  double sums[2] = {alone.evaluate(shard).loss * n, n};
   world.all_reduce(sk::DeviceSpan<double>(sums, 2), sk::Sum{});
   RANK_CHECK(history.back().training.loss == Approx(sums[0] / sums[1]).epsilon(1e-12));
 }

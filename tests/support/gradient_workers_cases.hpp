@@ -7,8 +7,6 @@
 #include <string>
 #include <vector>
 
-#include <skein/core/random.hpp>
-#include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
@@ -32,6 +30,7 @@
 
 #include "counted_splits.hpp"
 #include "rank_check.hpp"
+#include "small_images.hpp"
 
 namespace gradient_workers_cases {
 
@@ -54,13 +53,7 @@ using Values = std::vector<double>;
 constexpr long steps_each = 4;  // of an epoch
 
 inline const auto& images() {
-  static const auto data = [] {
-    std::vector<double> x(72 * 37);
-    std::vector<std::int32_t> labels(37);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(sk::random_uniform(3, 0, i)) - 0.5;
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 3);
-    return sk::data::from_tensors(x, sk::Extents{3, {6, 6, 2}}, labels);
-  }();
+  static const auto data = support::small_images();
   return data;
 }
 inline optim::Kfac kfac(optim::KfacInverse how, int every = 2, int rank = 0) {

@@ -167,11 +167,8 @@ template <class Comm> void drifts(Comm& world) {
 
 /// The mean is by samples; unless all are to be alike.
 template <class Comm> void weighs(Comm& world) {
-  cases::Points points;
-  const int r = world.rank(), n = 5 + 3 * r;
-  std::vector<float> x(points.x.begin() + 20 * r, points.x.begin() + 20 * r + 4 * n),
-      y(points.y.begin(), points.y.begin() + 3 * n);
-  auto shard = sk::data::from_tensors(x, sk::Extents{1, {4}}, y);
+  const auto shard = cases::Points().shard(world.rank());
+  const double n = static_cast<double>(shard.size());
   const auto run = [&](const auto& policy, sk::data::Partition partition) {
     cases::Model model{sk::Seed{3}};
     sk::Trainer trainer{model, cases::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, policy};
@@ -185,7 +182,7 @@ template <class Comm> void weighs(Comm& world) {
   Values own = run(SingleProcess{}, sk::data::Partition::shared), weighted = own;
   for (double& v : weighted) v *= n;
   weighted = mean(world, weighted);
-  const double samples = world.all_reduce(static_cast<double>(n), sk::Mean{});
+  const double samples = world.all_reduce(n, sk::Mean{});
   for (double& v : weighted) v /= samples;
   const bool one = world.size() == 1;
   const Values by_samples = run(ModelAverage{world, Period<1000>{}}, sk::data::Partition::local);

@@ -33,6 +33,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "../../support/naive_curvature.hpp"
+#include "../../support/small_images.hpp"
 #include "../../support/temporary_folder.hpp"
 #include "fixtures/kfac.hpp"
 
@@ -275,13 +276,7 @@ using Pooled = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>, sk::Padding<1>>, nn::
 template <class Network> using Images = sk::Model<Network, sk::Shape<6, 6, 2>, sk::Cpu, double>;
 
 const auto& images() {
-  static const auto data = [] {
-    std::vector<double> x(72 * 37);
-    std::vector<std::int32_t> labels(37);
-    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(sk::random_uniform(3, 0, i)) - 0.5;
-    for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>(i % 3);
-    return sk::data::from_tensors(x, sk::Extents{3, {6, 6, 2}}, labels);
-  }();
+  static const auto data = support::small_images();
   return data;
 }
 Values parameters(const auto& model) { return {model.parameters().begin(), model.parameters().end()}; }
@@ -408,15 +403,6 @@ template <class Policy, class Data> std::vector<Values> apart(int ranks, const P
   });
   return all;
 }
-/// 37 images of a rank's own.
-auto images_of(int rank) {
-  std::vector<double> x(72 * 37);
-  std::vector<std::int32_t> labels(37);
-  for (std::size_t i = 0; i < x.size(); ++i)
-    x[i] = static_cast<double>(sk::random_uniform(3, static_cast<std::uint64_t>(rank), i)) - 0.5;
-  for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = static_cast<std::int32_t>((i + static_cast<std::size_t>(rank)) % 3);
-  return sk::data::from_tensors(x, sk::Extents{3, {6, 6, 2}}, labels);
-}
 template <class Check> void with_each_policy(const Check& check) {
   namespace parallel = sk::parallel;
   check([](sk::ThreadComm& world) { return parallel::DataParallel{world, parallel::SyncEvery<3>{}}; });
@@ -448,8 +434,8 @@ TEST_CASE("Kfac of ranks that drift apart: they have the same factors, and go on
   const support::TemporaryFolder folder;
   const auto check = [&](const auto& policy) {
     const std::string file = folder / "training";
-    const std::vector<Values> whole = apart(2, policy, images_of, 4, "", file);
-    const std::vector<Values> resumed = apart(2, policy, images_of, 4, file);
+    const std::vector<Values> whole = apart(2, policy, support::small_images, 4, "", file);
+    const std::vector<Values> resumed = apart(2, policy, support::small_images, 4, file);
     CHECK(whole[0] == whole[1]);
     CHECK(resumed == whole);
   };
