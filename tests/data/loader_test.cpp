@@ -198,6 +198,11 @@ TEST_CASE("a position that was saved goes on with exactly the batches that are l
     CHECK(parts == straight);
   }
   Loader loader{data, options};
+  loader.seek({2, 3});
+  const auto first_step = [&](std::int64_t e) { return (*loader.epoch(e).begin()).step; };
+  CHECK(first_step(0) == 0);
+  CHECK(first_step(2) == 3);  // whichever epoch comes before
+  CHECK(first_step(2) == 0);
   loader.seek({0, 10});
   CHECK(loader.position() == Position{1, 0});
   CHECK(thrown([&] { loader.seek({0, 11}); }).says("step 11 of epoch 0 is not within 10 steps an epoch"));

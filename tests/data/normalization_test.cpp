@@ -104,6 +104,13 @@ TEST_CASE("Joined data sets say how each of their values is normalised", "[data]
   STATIC_REQUIRE_FALSE(data::HasNormalization<data::Joined<Silent, Silent>>);
 }
 
+namespace {
+struct MeanAndDeviation {  // what a Standardizer writes
+  std::vector<double> mean, deviation;
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & mean & deviation); }
+};
+}  // namespace
+
 TEST_CASE("A normalization goes through an archive, and a damaged one is refused", "[data]") {
   const data::Normalization written{{1, 2}, {3, 4}, 255};
   data::Normalization read;
@@ -114,4 +121,7 @@ TEST_CASE("A normalization goes through an archive, and a damaged one is refused
   for (const data::Normalization& bad : {data::Normalization{{1}, {}}, {{1}, {0}}, {{1}, {1}, 0}})
     CHECK_THROWS_WITH(sk::train::from_bytes(sk::train::to_bytes(bad), read, "it"),
                       Catch::Contains("as many deviations as means"));
+  data::Standardizer standard;
+  CHECK_THROWS_WITH(sk::train::from_bytes(sk::train::to_bytes(MeanAndDeviation{{1}, {0}}), standard, "it"),
+                    Catch::Contains("as many deviations as means, all positive"));
 }

@@ -81,8 +81,9 @@ Loader<Scalar>::Epoch::Iterator::Iterator(Loader* loader, std::int64_t epoch, st
 }
 
 template <class Scalar> typename Loader<Scalar>::Epoch Loader<Scalar>::epoch(std::int64_t e) {
-  const std::int64_t first = pending_ && pending_->epoch == e ? pending_->step : 0;
-  pending_.reset();
+  const bool sought = pending_ && pending_->epoch == e;
+  const std::int64_t first = sought ? pending_->step : 0;
+  if (sought) pending_.reset();  // once; another epoch leaves it
   return Epoch(this, e, first);
 }
 

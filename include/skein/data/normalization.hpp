@@ -52,8 +52,10 @@ struct Normalization {
       if (!sound()) archive.refuse("a Normalization has as many deviations as means, all positive, and a positive divisor");
   }
 
- private:
+  /// Whether it is one: as many deviations as means, all finite, and what is divided by positive.
   bool sound() const;
+
+ private:
   [[noreturn]] void refuse(std::size_t values) const;
   /// Throws ArgumentError where it is not all that is done to a sample: a file of it would be wrong.
   void check_whole() const;

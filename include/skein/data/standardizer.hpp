@@ -51,7 +51,7 @@ class Standardizer {
   template <class Archive> void serialize(Archive& archive, unsigned) {
     (archive & mean_ & deviation_);
     if constexpr (Archive::is_loading::value)
-      if (mean_.size() != deviation_.size()) archive.refuse("a Standardizer has as many deviations as means");
+      if (!normalization().sound()) archive.refuse("a Standardizer has as many deviations as means, all positive");
   }
 
  private:
