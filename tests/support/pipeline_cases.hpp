@@ -193,6 +193,32 @@ template <class Comm> void follows_the_table(Comm& world) {
   RANK_CHECK(refused([](plan::Schedule& s) { s.micros = 3; }).find("micro") != std::string::npos);
 }
 
+/// Ranks that were given different tables are told so: one that updates after each micro-batch would train something else.
+template <class Comm> void other_tables_are_refused(Comm& world) {
+  const auto told = [&](const PipelineOptions& options) {
+    try {
+      pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});
+    } catch (const sk::CommError& e) { return std::string(e.what()); }
+    return std::string("nothing");
+  };
+  const bool odd = world.rank() == 1;
+  const auto table = [&](int ranks, int, int micros) {
+    return odd ? plan::pipedream(ranks, micros) : plan::gpipe(ranks, micros);
+  };
+  RANK_CHECK(told({.table = table}).find(".synchronous` of .table is true on ranks 0, 2, 3, false on rank 1") !=
+             std::string::npos);
+}
+template <class Comm> void a_table_of_one_rank_is_refused(Comm& world) {
+  try {
+    PipelineOptions options;
+    if (world.rank() == 1) options.table = [](int ranks, int, int micros) { return plan::pipedream(ranks, micros); };
+    pipelined(Pipeline{world, options}, 36, 1, [](auto&&...) {});
+    RANK_CHECK(!"a table of one rank is refused");
+  } catch (const sk::CommError& e) {
+    RANK_CHECK(std::string(e.what()).find("`.table` of Pipeline is not given on") != std::string::npos);
+  }
+}
+
 /// The bits of a serial run in which each micro-batch's gradient is made with the weights that the first stage had at its
 /// forward.
 template <class Comm> void pipedream_is_delayed(Comm& world) {

@@ -20,6 +20,7 @@
 #include <skein/optim/adamw.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/train/callbacks.hpp>
+#include <skein/train/fit_figures.hpp>
 #include <skein/train/metrics.hpp>
 #include <skein/train/trainer.hpp>
 

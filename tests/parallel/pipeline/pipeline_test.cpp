@@ -42,6 +42,12 @@ TEST_CASE("PipeDream reads the weights that it has stashed", "[parallel]") {
 TEST_CASE("the steps of a table that is not synchronous are counted", "[parallel]") {
   on_threads(4, [](auto& w) { cases::counts_the_updates_of_a_table(w); });
 }
+TEST_CASE("ranks that were given different tables are told so", "[parallel]") {
+  on_threads(4, [](auto& w) {
+    cases::other_tables_are_refused(w);
+    cases::a_table_of_one_rank_is_refused(w);
+  });
+}
 TEST_CASE("pipelines beside each other", "[parallel]") {
   on_threads(8, [](auto& w) { cases::replicates(w); });
   on_threads(8, [](auto& w) { cases::replicates_pipedream(w); });

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the options of a Pipeline to the lines that a process of it runs: the table, which may be the user's, is checked on the
-// way.
+// From the table of a Pipeline to the lines that a process of it runs: the table, which may be the user's, is checked on the way.
 #pragma once
 #include <string>
 
@@ -12,9 +11,8 @@ namespace skein::inline SKEIN_ABI::parallel::detail {
 
 /// The lines of the team's ranks for so many stages and micro-batches. Throws ArgumentError where the table is of others, where
 /// its stages step one by one though parameters are tied, or where messages would need more than `most_tags` tags.
-inline plan::PipelineProgram checked_program(const PipelineTeam& team, int stages, int micros, bool forward_only,
-                                             long most_tags) {
-  const plan::Schedule schedule = pipeline_schedule(team.options, team.ranks, stages, micros);
+inline plan::PipelineProgram checked_program(const PipelineTeam& team, const plan::Schedule& schedule, int stages, int micros,
+                                             bool forward_only, long most_tags) {
   if (schedule.stages != stages || schedule.ranks != team.ranks || schedule.micros != micros)
     throw ArgumentError("Pipeline: .table gave " + std::to_string(schedule.stages) + " stages over " +
                         std::to_string(schedule.ranks) + " ranks and " + std::to_string(schedule.micros) +

@@ -206,7 +206,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     values.add("the ends of its stages in the parameters", cuts).of("Pipeline");
     values.add(".schedule", schedules[static_cast<std::size_t>(o.schedule)]).add(".micro_batches", o.micro_batches);
     values.add(".micro_batch", o.micro_batch).add(".replicas", o.replicas).add(".vertical_sync", o.vertical_sync);
-    return values.add(".tied", tied);
+    return values.add(".tied", tied).add(".table", o.table ? "given" : "not given");
   }
   void start() {
     const comm::InPublicCall here(comm::PublicCall::trainer);

@@ -61,11 +61,12 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
       if (batch % size > 0) h.executor->prepare(batch % size);
     }
   }
-  /// The lines for so many micro-batches; memory grows where they want more slots.
-  const plan::PipelineProgram& program(int n, bool forward_only) {
+  /// The lines for so many micro-batches; memory grows where they want more slots. `together`: all processes ask for them.
+  const plan::PipelineProgram& program(int n, bool forward_only, bool together = true) {
+    PipelineTeam& team = *local_stages.team;
     for (const auto& p : programs_)
-      if (p.first == forward_only && p.second->micros == n) return *p.second;
-    auto made = checked_program(*local_stages.team, Model::stages, n, forward_only, LocalStages::first_tied_tag);
+      if (p.first == forward_only && p.second->micros == n && (!together || team.is_compared(n))) return *p.second;
+    auto made = checked_program(team, team.schedule(n, together), Model::stages, n, forward_only, LocalStages::first_tied_tag);
     programs_.emplace_back(forward_only, std::make_unique<plan::PipelineProgram>(std::move(made)));
     const plan::PipelineProgram& p = *programs_.back().second;
     bool more = p.halves && !halves_;

@@ -59,7 +59,8 @@ struct PipelineOptions {
   std::vector<TiedParameters> tied{};
   /// Over SimComm, or Delayed: each task of a stage takes so long there.
   plan::StageLengths lengths{};
-  /// A table of one's own instead of .schedule.
+  /// A table of one's own instead of .schedule; the same on all ranks, which compare it where a batch has so many micro-batches
+  /// for the first time.
   std::function<plan::Schedule(int ranks, int stages, int micro_batches)> table{};
 };
 
@@ -121,12 +122,39 @@ class PipelineTeam {
   bool holds(int stage) const { return stage % ranks >= first_rank && stage % ranks < last_rank; }
   /// The process of this pipeline that has a stage.
   int process_of(int stage) const { return processes > 1 ? stage % ranks : 0; }
+  /// The processes of this pipeline need not compare their tables for so many micro-batches (any more).
+  bool is_compared(int micros) const {
+    for (const int n : compared_)
+      if (n == micros) return true;
+    return !options.table || processes == 1;
+  }
+  /// The table of a batch with so many micro-batches. `together`: all processes of the pipeline ask for it, and one of .table is
+  /// compared, once: with different ones they would wait for each other, or update at different times.
+  plan::Schedule schedule(int micros, bool together) {
+    plan::Schedule s = pipeline_schedule(options, ranks, stages, micros);
+    if (!together || is_compared(micros)) return s;
+    NamedValues values;
+    values.add("the number of micro-batches of a batch", micros).of(".table");
+    values.add(".synchronous", s.synchronous).add(".ranks", s.ranks).add(".stages", s.stages).add(".micros", s.micros);
+    for (std::size_t r = 0; r < s.order.size(); ++r) {
+      std::vector<int> steps;
+      for (const plan::Step& x : s.order[r])
+        for (const int n : {static_cast<int>(x.task), x.stage, x.micro}) steps.push_back(n);
+      values.add_hash("the order of rank " + std::to_string(r), steps.data(), steps.size() * sizeof(int));
+    }
+    line->assert_same("the tables of the pipeline", values);
+    compared_.push_back(micros);
+    return s;
+  }
 
   PipelineOptions options;
   int stages;
   std::shared_ptr<PipelineLink> world, line, data{};       // all; this pipeline; the same stages of all pipelines
   int processes = 1, process = 0, ranks = 1, replica = 0;  // ranks: of the schedule
   int first_rank = 0, last_rank = 1;
+
+ private:
+  std::vector<int> compared_;  // numbers of micro-batches
 };
 
 /// What a Trainer sees of a pipeline.

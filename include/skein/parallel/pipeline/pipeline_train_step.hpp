@@ -206,7 +206,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   long activation_bytes() const { return run_.local_stages.activation_bytes(); }
   int slots() const { return run_.local_stages.slots(); }
   /// The lines that a batch of so many micro-batches runs.
-  const plan::PipelineProgram& program(int micros) { return run_.program(micros, false); }
+  const plan::PipelineProgram& program(int micros) { return run_.program(micros, false, false); }
 
  private:
   using Run = detail::PipelineRun<Model, Loss, Optimizer>;
@@ -232,14 +232,14 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   }
   PipelineTeam& team() const { return *run_.local_stages.team; }
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
-    const plan::PipelineProgram& found = program(Run::micros(count, size));
+    const plan::PipelineProgram& found = run_.program(Run::micros(count, size), false);
     if (!team().data || found.synchronous) return found;
     const int replicas = team().options.replicas;  // PipeDream's pipelines meet after each micro-batch: all have as many
     const long most = (global_count + replicas - 1) / replicas;
     if (count > most)
       throw ArgumentError("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has " +
                           std::to_string(count) + " of " + std::to_string(global_count) + " samples");
-    return program(Run::micros(most, size));
+    return run_.program(Run::micros(most, size), false);
   }
   void check_truth(const BatchView<Scalar>& batch, const SampleNames& names) const {
     nn::check_tokens<Model>(batch, names);
