@@ -3,14 +3,18 @@
 // the deadline although MPI neither compares calls nor cancels them.
 #include <catch2/catch.hpp>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
+#include <fstream>
 #include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "../support/collectives.hpp"
+#include "../support/sanitizers.hpp"
 #include "../support/thrown.hpp"
 #include "skein/comm/mpi/same_options.hpp"
 #include "skein/device/memory.hpp"
@@ -40,6 +44,13 @@ sk::CommOptions native(double deadline = 60, int node = 0, std::size_t eager = 3
 }
 double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
+}
+
+/// Memory of this process, in kB.
+long resident() {
+  long all = 0, here = 0;
+  std::ifstream("/proc/self/statm") >> all >> here;
+  return here * sysconf(_SC_PAGESIZE) / 1024;
 }
 
 /// Against the serial sum, up to one rounding a rank; the same bits on all ranks and in a second run.
@@ -172,6 +183,19 @@ TEST_CASE("options by which ranks would cut messages differently are refused, an
   o.check = odd;
   sk::MpiComm checked{MPI_COMM_WORLD, o};
   CHECK(checked.all_reduce(1.0f) == static_cast<float>(world.size()));
+}
+
+TEST_CASE("communicators that follow each other leave no memory behind", "[distributed]") {
+  int ranks = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks != 2 || SKEIN_TEST_ASAN) return;  // whose allocator keeps what is released
+  long before = 0;
+  for (int i = 0; i < 120; ++i) {
+    if (i == 20) before = resident();
+    sk::MpiComm world{MPI_COMM_WORLD, native()};
+    CHECK(world.all_reduce(1) == 2);  // each tells the next what it has called, which that need not have read
+  }
+  CHECK(resident() - before < 250);  // 5 kB each were never released
 }
 
 TEST_CASE("a rank that stands still under native order is named on every rank within the deadline", "[distributed]") {

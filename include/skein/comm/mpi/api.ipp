@@ -61,6 +61,18 @@ SKEIN_MPI_INLINE bool mpi_runs() {
   return initialized && !finalised;
 }
 
+/// Notes of the failure detector that nobody has read: MPI would keep them after the communicator.
+SKEIN_MPI_INLINE void drop_notes(MPI_Comm comm) {
+  std::vector<char> note;
+  for (int there = 1, bytes = 0; there;) {
+    MPI_Status status;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, 32200, comm, &there, &status) != MPI_SUCCESS || !there) return;
+    MPI_Get_count(&status, MPI_BYTE, &bytes);
+    note.resize(static_cast<std::size_t>(bytes));
+    if (MPI_Recv(note.data(), bytes, MPI_BYTE, status.MPI_SOURCE, 32200, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+  }
+}
+
 SKEIN_MPI_INLINE void free_together(MPI_Comm& comm) {
   constexpr int tag = 32201;  // the failure detector has the one before
   int rank = 0, ranks = 1;
@@ -79,6 +91,7 @@ SKEIN_MPI_INLINE void free_together(MPI_Comm& comm) {
       if (r != MPI_REQUEST_NULL) MPI_Request_free(&r);
     return;
   }
+  drop_notes(comm);
   MPI_Comm_free(&comm);
 }
 
