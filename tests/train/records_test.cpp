@@ -67,6 +67,19 @@ TEST_CASE("scores of older files are read") {
   CHECK(scores["twenty-four characters++"] == 4);
 }
 
+TEST_CASE("loss and accuracy are read by their names too, where they were measured") {
+  sk::train::Scores scores;
+  CHECK_THROWS_AS(scores["accuracy"], sk::ArgumentError);
+  CHECK_THROWS_AS(scores["loss"], sk::ArgumentError);
+  scores.loss = 0.5, scores.accuracy = 0.75;
+  CHECK(scores["loss"] == 0.5);
+  CHECK(scores["accuracy"] == 0.75);
+  CHECK_THROWS_WITH(scores["acc"], "no metric 'acc' was recorded; there are: loss, accuracy");
+  scores.set("accuracy", 0.25);  // a metric of that name
+  CHECK(scores["accuracy"] == 0.25);
+  CHECK_THROWS_WITH(scores["acc"], "no metric 'acc' was recorded; there are: loss, accuracy");
+}
+
 TEST_CASE("scores refuse what they do not have") {
   sk::train::Scores scores;
   CHECK_THROWS_WITH(scores["f1"],

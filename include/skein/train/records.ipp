@@ -16,6 +16,13 @@ SKEIN_INLINE const double* Scores::find(std::string_view name) const {
 SKEIN_INLINE double Scores::operator[](std::string_view name) const {
   if (const double* value = find(name)) return *value;
   std::string names;
+  const auto own = [&](std::string_view of, double value) {  // a member, where it was measured and no metric has its name
+    if (std::isnan(value) || find(of)) return false;
+    names.append(names.empty() ? "" : ", ").append(of);
+    return name == of;
+  };
+  if (own("loss", loss)) return loss;
+  if (own("accuracy", accuracy)) return accuracy;
   for (const Metric& m : metrics_) names.append(names.empty() ? "" : ", ").append(m.name);
   throw ArgumentError(
       "no metric '" + std::string(name) + "' was recorded; " +
