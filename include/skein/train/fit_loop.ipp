@@ -19,15 +19,6 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// Room beforehand, so that a fit of usual length allocates nothing for them: one whose .epochs are but a bound grows as it goes.
-inline void reserve_records(History& history, std::int64_t epochs, std::int64_t steps_of_epoch) {
-  const auto room = [](std::size_t there, std::int64_t more) {
-    constexpr std::int64_t most = 100'000;  // some 15 MB
-    return there + static_cast<std::size_t>(more < most ? more : most);
-  };
-  history.reserve(room(history.size(), epochs), steps_of_epoch > 0 ? room(history.steps().size(), epochs * steps_of_epoch) : 0);
-}
-
 template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit, and so does the folder's lock
   FitLoop& loop;
   ~Forget() { loop.state_.forget_callbacks(), loop.kept_ = nullptr, loop.commits_ = nullptr; }
@@ -262,11 +253,6 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   work.callbacks.on_epoch_end(history().last(), work.control);
   agree_on_control(work);
   work.progress.epoch(history().back(), epochs_in_all(place().base, work.options.epochs));
-}
-
-/// A multiple of `every` is among the steps behind `before`, of which there may be several: PipeDream makes one a micro-batch.
-inline bool is_due(std::int64_t every, std::int64_t before, std::int64_t now) {
-  return every > 0 && now / every != before / every;
 }
 
 /// Records, callbacks, the progress line. True: stop here.

@@ -30,6 +30,20 @@ std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar
   return (batches - 1) * each + steps.updates_of(static_cast<long>(std::min<std::int64_t>(last, loader.batch())));
 }
 
+/// Room beforehand, so that a fit of usual length allocates nothing for them: one whose .epochs are but a bound grows as it goes.
+inline void reserve_records(History& history, std::int64_t epochs, std::int64_t steps_of_epoch) {
+  const auto room = [](std::size_t there, std::int64_t more) {
+    constexpr std::int64_t most = 100'000;  // some 15 MB
+    return there + static_cast<std::size_t>(more < most ? more : most);
+  };
+  history.reserve(room(history.size(), epochs), steps_of_epoch > 0 ? room(history.steps().size(), epochs * steps_of_epoch) : 0);
+}
+
+/// A multiple of `every` is among the steps behind `before`, of which there may be several: PipeDream makes one a micro-batch.
+inline bool is_due(std::int64_t every, std::int64_t before, std::int64_t now) {
+  return every > 0 && now / every != before / every;
+}
+
 /// Of one fit on one rank. What it is made of outlives it.
 template <class Scalar> struct FitWork {
   FitWork(FitSteps<Scalar>& asked, const FitOptions& o, FitBatches<Scalar>& all, const FitFacts& known, TrainingPosition& at)
