@@ -158,7 +158,7 @@ TEST_CASE("best_model on a regression watches the validation loss", "[train]") {
   trainer.fit(data, how);
   CHECK(best == std::vector<int>{1, 2, 3, 4});
   how.callbacks = {sk::train::best_model([](const sk::train::EpochRecord&) {}, sk::train::highest("accuracy"))};
-  CHECK_THROWS_WITH(trainer.fit(data, how), Catch::Contains("best_model watches 'accuracy', which is not a number after epoch"));
+  CHECK_THROWS_WITH(trainer.fit(data, how), Catch::Contains("best_model watches 'accuracy', which this fit does not measure"));
 }
 
 TEST_CASE("a schedule in epochs and in shares has the lengths of the fit", "[train]") {
