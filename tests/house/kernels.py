@@ -12,7 +12,7 @@ import sys
 CALL = re.compile(r"operator\(\)\((?:int step, )?long\b")                      # over an index, a row or a block
 START = re.compile(r"^(?:template <[^\n]*> )?(?:struct|class) (\w+)[^;{}()]*\{", re.M)          # of a namespace: what stands within a struct is indented
 
-ONLY_ON_THE_HOST = {"BlockOfThreads"}                                          # a block of threads as a loop, where there is no GPU
+ONLY_ON_THE_HOST = {"BlockOfThreads", "OutOfOrder"}                            # how blocks and indices run where there is no GPU
 
 
 def function_objects(text):
