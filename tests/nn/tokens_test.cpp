@@ -23,11 +23,11 @@ namespace {
 
 template <class L> using AsLayer = nn::ExpressionLayer<L>;
 
-/// Embedding<V, W> on T tokens, of which many are the same.
-template <int V, int W, int T, class S> void looks_up(long batch, int workers) {
+/// A layer with a row of W numbers for each of V tokens, on T tokens token(b, t). `fills`: 0 has no row.
+template <class L, int V, int W, int T, class S, class Token>
+void has_rows(long batch, int workers, bool fills, const Token& token) {
   INFO(V << " tokens, " << W << " wide, " << T << " positions, " << batch << " samples, " << workers << " workers");
-  support::LayerHarness<AsLayer<Embedding<V, W>>, sk::Tokens<T>, S> h(batch, workers);
-  const auto token = [](long b, long t) { return (b * 7 + t * t) % V; };
+  support::LayerHarness<AsLayer<L>, sk::Tokens<T>, S> h(batch, workers);
   h.set_tokens(token);
   h.forward();
   h.backward(false);
@@ -36,14 +36,27 @@ template <int V, int W, int T, class S> void looks_up(long batch, int workers) {
   for (long b = 0; b < batch; ++b)
     for (long t = 0; t < T; ++t)
       for (long c = 0; c < W; ++c) {
-        wrong += h.y_at(b, t * W + c) != h.parameter_at(0, token(b, t) * W + c);
-        sums[static_cast<std::size_t>(token(b, t) * W + c)] += static_cast<double>(h.dy_at(b, t * W + c));
+        const long row = token(b, t);
+        const bool none = fills && row == 0;
+        wrong += h.y_at(b, t * W + c) != (none ? 0 : h.parameter_at(0, row * W + c));
+        if (!none) sums[static_cast<std::size_t>(row * W + c)] += static_cast<double>(h.dy_at(b, t * W + c));
       }
   for (long i = 0; i < V * W; ++i)
     wrong += std::abs(static_cast<double>(h.gradients()[h.parameter_index(0, i)]) - sums[static_cast<std::size_t>(i)]) > 1e-4;
   CHECK(wrong == 0);
   CHECK(h.worst_gap() == 0);
   CHECK(h.intact());
+}
+
+/// Embedding<V, W> on T tokens, of which many are the same.
+template <int V, int W, int T, class S> void looks_up(long batch, int workers) {
+  has_rows<Embedding<V, W>, V, W, T, S>(batch, workers, false, [](long b, long t) { return (b * 7 + t * t) % V; });
+}
+
+/// PaddedEmbedding<V, W> on T tokens, of which every third is 0.
+template <int V, int W, int T, class S> void passes_over_zeros(long batch, int workers) {
+  has_rows<own_layers::PaddedEmbedding<V, W>, V, W, T, S>(
+      batch, workers, true, [](long b, long t) { return (b + t) % 3 == 0 ? 0 : (b * 7 + t * t) % V; });
 }
 
 template <class L> std::string refusal(long value) {
@@ -62,30 +75,6 @@ TEST_CASE("An embedding gives each position the row of its token, and sums the g
   looks_up<65, 16, 32, float>(9, 2);
   looks_up<65, 20, 1, float>(33, 4);
   looks_up<3, 1, 7, double>(5, 4);
-}
-
-/// PaddedEmbedding<V, W> on T tokens, of which every third is 0.
-template <int V, int W, int T, class S> void passes_over_zeros(long batch, int workers) {
-  INFO(V << " tokens, " << W << " wide, " << T << " positions, " << batch << " samples, " << workers << " workers");
-  support::LayerHarness<AsLayer<own_layers::PaddedEmbedding<V, W>>, sk::Tokens<T>, S> h(batch, workers);
-  const auto token = [](long b, long t) { return (b + t) % 3 == 0 ? 0 : (b * 7 + t * t) % V; };
-  h.set_tokens(token);
-  h.forward();
-  h.backward(false);
-  std::vector<double> sums(static_cast<std::size_t>(V * W));
-  long wrong = 0;
-  for (long b = 0; b < batch; ++b)
-    for (long t = 0; t < T; ++t)
-      for (long c = 0; c < W; ++c) {
-        const long row = token(b, t);
-        wrong += h.y_at(b, t * W + c) != (row == 0 ? 0 : h.parameter_at(0, row * W + c));
-        if (row != 0) sums[static_cast<std::size_t>(row * W + c)] += static_cast<double>(h.dy_at(b, t * W + c));
-      }
-  for (long i = 0; i < V * W; ++i)
-    wrong += std::abs(static_cast<double>(h.gradients()[h.parameter_index(0, i)]) - sums[static_cast<std::size_t>(i)]) > 1e-4;
-  CHECK(wrong == 0);
-  CHECK(h.worst_gap() == 0);
-  CHECK(h.intact());
 }
 
 /// What is a word, and how many tokens stand before each in the alphabet: (T) to (T, 1).
