@@ -36,6 +36,12 @@ TEST_CASE("epochs have whole ticks that do not crowd") {
   CHECK(Axis::whole(4, 300, 9).ticks.size() <= 10);
 }
 
+TEST_CASE("whole ticks may be larger than an int") {
+  CHECK(Axis::whole(0, 3'000'000'000, 9).ticks == std::vector<double>{0, 5e8, 1e9, 1.5e9, 2e9, 2.5e9, 3e9});
+  CHECK(Axis::whole(2'147'483'000, 2'147'483'647, 9).ticks.size() <= 10);
+  CHECK(Axis::whole(-4, 4, 9).ticks == std::vector<double>{-4, -3, -2, -1, 0, 1, 2, 3, 4});
+}
+
 TEST_CASE("a logarithmic axis has powers of ten") {
   const Axis axis = Axis::log10(1e-7, 1);
   CHECK(axis.ticks.size() == 8);

@@ -112,6 +112,10 @@ TEST_CASE("shares are in percent and end at 100; epochs are whole; bars say thei
   CHECK(count(plot.svg(), ">1.5</text>") == 0);
   plot.series[0].y[2] = 1.2;
   CHECK(plot.y_axis().high > 1);
+  for (const double far : {3e9, 1e300}) {  // more than an int, or a long, holds
+    plot.series[0].x[2] = far;
+    CHECK(plot.x_axis().high >= far);
+  }
   Plot bars{.title = "t", .categories = {"a"}, .say_values = true};
   bars.series.push_back({.name = "s", .y = {0.71828}});
   CHECK(count(bars.svg(), ">0.72</text>") == 1);

@@ -20,7 +20,7 @@ struct Axis {
   /// About so many intervals of 1, 2 or 5 times a power of ten; the ends are widened to ticks.
   static Axis linear(double least, double greatest, int intervals);
   /// Whole numbers from least to greatest, a tick at every so many that the labels do not touch.
-  static Axis whole(int least, int greatest, int most_ticks);
+  static Axis whole(long least, long greatest, int most_ticks);
   /// Ticks at powers of ten, of many decades at every so many that the labels do not touch, or at 1, 2, 5 times them where there
   /// are few; as of a linear axis where not even two of those lie between the ends. Both values positive.
   static Axis log10(double least, double greatest);

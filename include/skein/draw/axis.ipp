@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of axis.hpp.
 #pragma once
+#include <algorithm>
+
 #include "axis.hpp"
 
 SKEIN_BEGIN_COLD
@@ -25,13 +27,13 @@ SKEIN_INLINE Axis Axis::linear(double least, double greatest, int intervals) {
   return axis;
 }
 
-SKEIN_INLINE Axis Axis::whole(int least, int greatest, int most_ticks) {
-  Axis axis{static_cast<double>(least), static_cast<double>(greatest > least ? greatest : least + 1), false, {}};
-  int step = static_cast<int>(round_step((greatest - least) / static_cast<double>(most_ticks)));
-  if (step < 1) step = 1;
-  for (int tick = (least + step - 1) / step * step; tick <= greatest; tick += step) axis.ticks.push_back(tick);
-  if (axis.ticks.empty() || (axis.ticks.front() > least && axis.ticks.front() - least >= 0.6 * step))
-    axis.ticks.insert(axis.ticks.begin(), least);
+SKEIN_INLINE Axis Axis::whole(long least, long greatest, int most_ticks) {
+  const double from = static_cast<double>(least), to = static_cast<double>(greatest);
+  Axis axis{from, greatest > least ? to : from + 1, false, {}};
+  const double step = std::max(1.0, std::floor(round_step((to - from) / most_ticks)));
+  const double first = std::ceil(from / step) * step;
+  for (long i = 0; first + static_cast<double>(i) * step <= to; ++i) axis.ticks.push_back(first + static_cast<double>(i) * step);
+  if (axis.ticks.empty() || (first > from && first - from >= 0.6 * step)) axis.ticks.insert(axis.ticks.begin(), from);
   return axis;
 }
 

@@ -72,7 +72,8 @@ SKEIN_INLINE Axis Plot::x_axis() const {
   if (bars()) return {0, static_cast<double>(categories.size()), false, {}};
   const auto [least, greatest] = range("x", log_x, &Series::x);
   if (log_x) return Axis::log10(least / 1.15, greatest * 1.15);
-  if (whole_x) return Axis::whole(static_cast<int>(std::floor(least)), static_cast<int>(std::ceil(greatest)), 9);
+  if (whole_x && std::max(-least, greatest) < 0x1p53)  // beyond, all are whole
+    return Axis::whole(static_cast<long>(std::floor(least)), static_cast<long>(std::ceil(greatest)), 9);
   return Axis::linear(least, greatest, 6);
 }
 
