@@ -2,6 +2,9 @@
 #include <skein/tensor/create.hpp>
 #include <skein/tensor/reduce.hpp>
 
+#include <cmath>
+#include <limits>
+
 #include <catch2/catch.hpp>
 #include "support.hpp"
 
@@ -23,6 +26,23 @@ TEST_CASE("zeros, ones, full, eye, diag, arange and linspace") {
   CHECK(sk::linspace(0.f, 0.3f, 4)(3) == 0.3f);
   CHECK(text_of([] { sk::arange(0, 4, 0); }) == "arange: the step is 0");
   CHECK(text_of([] { sk::linspace(0., 1., 1); }) == "linspace: 1 values: it takes at least the two ends");
+}
+
+TEST_CASE("arange counts whole numbers exactly, also where a double does not hold them") {
+  CHECK(list(sk::arange(9007199254740993L, 9007199254740995L)) == std::vector<long>{9007199254740993L, 9007199254740994L});
+  CHECK(list(sk::arange(4611686018427387904L, 4611686018427387907L, 2L)) ==
+        std::vector<long>{4611686018427387904L, 4611686018427387906L});
+  const int least = std::numeric_limits<int>::min(), most = std::numeric_limits<int>::max();
+  CHECK(list(sk::arange(least, most, 2'000'000'000)) == std::vector<int>{least, least + 2'000'000'000, 1'852'516'352});
+  CHECK(list(sk::arange(most, least, least)) == std::vector<int>{most, -1});
+  CHECK(list(sk::arange(5u, 9u, 3u)) == std::vector<unsigned>{5, 8});
+  CHECK(sk::arange(5u, 0u).size() == 0);
+  CHECK(sk::arange(0.f, -HUGE_VALF).size() == 0);
+  CHECK(
+      text_of([] { sk::arange(0.0, HUGE_VAL); }) ==
+      "arange: from 0 to inf by 1 is no number of values that a tensor has: all three are finite, and the step is not too small");
+  CHECK_THROWS_AS(sk::arange(0.0, static_cast<double>(NAN)), sk::ArgumentError);
+  CHECK_THROWS_AS(sk::arange(std::numeric_limits<long>::min(), std::numeric_limits<long>::max()), sk::ShapeError);
 }
 
 TEST_CASE("random fills depend on seed, stream and logical index only") {

@@ -52,7 +52,11 @@ namespace functions {
 /// start + i * step.
 template <class S> struct Ramp {
   S start, step;
-  constexpr S operator()(long i) const { return static_cast<S>(start + static_cast<S>(i) * step); }
+  constexpr S operator()(long i) const {
+    if constexpr (std::is_integral_v<S>)  // i * step may be more than S holds where start + i * step is not
+      return static_cast<S>(static_cast<unsigned long>(start) + static_cast<unsigned long>(i) * static_cast<unsigned long>(step));
+    else return static_cast<S>(start + static_cast<S>(i) * step);
+  }
 };
 /// Ends exactly at `last`, whatever the rounding of the step.
 template <class S> struct EvenSteps {
@@ -81,12 +85,35 @@ template <class S> struct NormalAt {
 };
 }  // namespace functions
 
-/// 0, 1, ... n - 1; start, start + step, ... as many as lie before end.
+namespace detail {
+/// How many of start, start + step, ... lie before end; of whole numbers exactly, also where a double does not hold them.
+template <class S> long steps_before(S start, S end, S step) {
+  constexpr long most = 1L << 60;  // Tensor says that it is no shape, if it is one more
+  if constexpr (std::is_integral_v<S>) {
+    const bool rises = step > S(0);
+    if (rises ? start >= end : start <= end) return 0;
+    const auto size = [](S x) { return static_cast<unsigned long>(x); };
+    const unsigned long way = rises ? size(end) - size(start) : size(start) - size(end);
+    const unsigned long last = (way - 1) / (rises ? size(step) : 0 - size(step));
+    return (last < static_cast<unsigned long>(most) ? static_cast<long>(last) : most) + 1;
+  } else {
+    const double count = std::ceil((static_cast<double>(end) - static_cast<double>(start)) / static_cast<double>(step));
+    if (!(count <= static_cast<double>(most)))
+      throw ArgumentError(
+          text("arange: from {} to {} by {} is no number of values that a tensor has: all three are finite, and "
+               "the step is not too small",
+               start, end, step));
+    return count > 0 ? static_cast<long>(count) : 0;
+  }
+}
+}  // namespace detail
+
+/// 0, 1, ... n - 1; start, start + step, ... as many as lie before end. Throws ArgumentError where the step is 0, and where
+/// there are infinitely many or no number of them (NaN).
 template <Number Scalar, DeviceTag Device = Cpu>
 Tensor<Scalar, 1, Device> arange(Scalar start, Scalar end, Scalar step = Scalar(1), Device where = {}) {
   if (step == Scalar(0)) throw ArgumentError("arange: the step is 0");
-  const double count = std::ceil((static_cast<double>(end) - static_cast<double>(start)) / static_cast<double>(step));
-  const long n = count > 0 ? static_cast<long>(count) : 0;
+  const long n = detail::steps_before(start, end, step);
   return Tensor<Scalar, 1, Device>(detail::Generator<functions::Ramp<Scalar>, 1, Device>{{start, step}, dims(n), where});
 }
 template <Number Scalar, DeviceTag Device = Cpu> Tensor<Scalar, 1, Device> arange(Scalar end, Device where = {}) {
