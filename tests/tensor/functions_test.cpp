@@ -129,6 +129,24 @@ TEST_CASE("a number that a tensor of whole numbers cannot hold is not made anoth
   CHECK(list(where(a > 1, a, -1L)) == std::vector<int>{-1, 2, 3});
 }
 
+TEST_CASE("powers and quotients of whole numbers are exact, and end no program") {
+  const sk::Tensor<long, 1> threes{3, -3};
+  CHECK(list(pow(threes, 39)) == std::vector<long>{4052555153018976267, -4052555153018976267});
+  const sk::Tensor<int, 1> a{2, 1, -1, 0, -3};
+  CHECK(list(pow(a, 0)) == std::vector<int>{1, 1, 1, 1, 1});
+  CHECK(list(pow(a, 3)) == std::vector<int>{8, 1, -1, 0, -27});
+  CHECK(list(pow(a, 32)) == std::vector<int>{0, 1, 1, 0, -501334399});  // what an int holds of it, as NumPy
+  CHECK(list(pow(a, -1)) == std::vector<int>{0, 1, -1, 0, 0});
+  const int least = std::numeric_limits<int>::min();
+  const sk::Tensor<int, 1> x{7, -7, least, 0}, y{2, 0, -1, 0};
+  CHECK(list(x / y) == std::vector<int>{3, 0, least, 0});
+  CHECK(list(x / 0) == std::vector<int>{0, 0, 0, 0});
+  CHECK(list(7 / y) == std::vector<int>{3, 0, -7, 0});
+  const sk::Tensor<std::uint8_t, 1> bytes{200, 3};
+  CHECK(list(bytes / 0 + 0) == std::vector<int>{0, 0});
+  CHECK(list(pow(bytes, 2)) == std::vector<std::uint8_t>{64, 9});
+}
+
 TEST_CASE("integers, masks and casts are computed as in plain loops") {
   const sk::Tensor<int, 1> a{7, -7, 3}, b{2, 2, -4};
   CHECK(list(a / b) == std::vector<int>{3, -3, 0});

@@ -28,7 +28,7 @@ namespace functions {
 SKEIN_FUNCTION_2(Plus, return x + y)
 SKEIN_FUNCTION_2(Minus, return x - y)
 SKEIN_FUNCTION_2(Times, return x * y)
-SKEIN_FUNCTION_2(Divides, return x / y)
+SKEIN_FUNCTION_2(Divides, return detail::quotient(x, y))
 SKEIN_FUNCTION_2(Less, return x < y)
 SKEIN_FUNCTION_2(LessEqual, return x <= y)
 SKEIN_FUNCTION_2(Greater, return x > y)

@@ -5,6 +5,7 @@
 #pragma once
 #include <cmath>
 #include <concepts>
+#include <type_traits>
 
 #include "../core/config.hpp"
 #if SKEIN_WITH_XSIMD
@@ -108,6 +109,26 @@ template <class S> constexpr S choose(bool c, S a, S b) { return c ? a : b; }
 template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto power(const T& x, const U& y) {
   using std::pow;
   return pow(x, y);
+}
+/// Of whole numbers exactly, or what is left of it where it is too large, as of their products; x^-y is 1 / x^y without its
+/// fraction, and 0 of 0.
+template <std::integral T> constexpr T power(const T& x, const T& y) {
+  if constexpr (std::is_signed_v<T>)
+    if (y < 0) return x == 1 || (x == -1 && y % 2 == 0) ? T(1) : x == -1 ? T(-1) : T(0);
+  unsigned long result = 1, base = static_cast<unsigned long>(x);
+  for (unsigned long n = static_cast<unsigned long>(y); n > 0; n /= 2, base *= base)
+    if (n % 2 != 0) result *= base;
+  return static_cast<T>(result);
+}
+
+/// Of whole numbers 0 where it is divided by 0, as NumPy has it: the processor would end the program.
+template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto quotient(const T& x, const U& y) { return x / y; }
+template <std::integral T> SKEIN_ALWAYS_INLINE constexpr auto quotient(const T& x, const T& y) {
+  using Quotient = decltype(x / y);
+  if (y == T(0)) return Quotient(0);
+  if constexpr (std::is_signed_v<T>)  // the least number by -1 is none
+    if (y == T(-1)) return static_cast<Quotient>(0u - static_cast<std::make_unsigned_t<Quotient>>(x));
+  return static_cast<Quotient>(x / y);
 }
 
 }  // namespace skein::inline SKEIN_ABI::detail
