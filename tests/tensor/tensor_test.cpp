@@ -2,6 +2,7 @@
 #include <skein/tensor/tensor.hpp>
 
 #include <array>
+#include <cmath>
 #include <type_traits>
 #include <vector>
 
@@ -81,6 +82,25 @@ TEST_CASE("assignment writes into the memory that is there; an empty tensor take
   a *= b;
   a /= 2;
   CHECK(list(a) == std::vector<float>{17.5, 24, 31.5, 40});
+}
+
+TEST_CASE("a number that whole ones cannot hold is not assigned as another") {
+  sk::Tensor<int, 1> a{1, 2, 3};
+  CHECK(
+      text_of([&] { a = 2.5; }) ==
+      "assignment: the number 2.5 is written to a tensor of whole numbers whose type cannot hold it: round it, or take a tensor "
+      "of another scalar type");
+  for (const double x : {0.5, 1e300, static_cast<double>(NAN)}) CHECK_THROWS_AS(a(sk::range(1)) = x, sk::ArgumentError);
+  sk::Tensor<std::uint8_t, 1> bytes{1, 2};
+  CHECK_THROWS_AS(bytes = 300, sk::ArgumentError);
+  CHECK_THROWS_AS(bytes.view().assign(-1), sk::ArgumentError);
+  sk::Tensor<bool, 1> mask{true, false};
+  CHECK_THROWS_AS(mask = 2, sk::ArgumentError);
+  a = 4.0;
+  bytes = 255L;
+  mask = 1;
+  CHECK(list(a) == std::vector<int>{4, 4, 4});
+  CHECK((bytes(1) == 255 && mask(1)));
 }
 
 TEST_CASE("a tensor made of an expression has its extents, scalar and device") {

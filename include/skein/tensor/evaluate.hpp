@@ -146,7 +146,7 @@ SKEIN_NOINLINE void through_temporary(const TensorView<S, R, D>& to, const Node&
 template <class S, int R, class D, class E>
 SKEIN_ALWAYS_INLINE void assign_to(const TensorView<S, R, D>& to, E&& e, const Worker* worker) {
   if constexpr (Number<E>) {
-    evaluate(to, Constant<std::remove_const_t<S>>{static_cast<std::remove_const_t<S>>(e)}, worker);
+    evaluate(to, number_beside<std::remove_const_t<S>, std::remove_cvref_t<E>>(e, true), worker);
   } else {
     if constexpr (requires { e.view(); }) evaluate(to, std::as_const(e).view(), worker);
     else evaluate(to, e, worker);
@@ -161,7 +161,8 @@ template <class E> struct ForeignExpression {};
 template <class E> concept Foreign = requires { ForeignExpression<std::remove_cvref_t<E>>::rank; };
 
 /// Evaluates the expression (or a number) into the view, in one fused pass, broadcast to its extents. Throws ShapeError with
-/// both shapes. Refuses at compile time: another device, another scalar type, a higher rank, a view of const.
+/// both shapes, and ArgumentError for a number that a view of whole ones cannot hold. Refuses at compile time: another device,
+/// another scalar type, a higher rank, a view of const.
 template <class S, int R, class D, class E> void assign(const TensorView<S, R, D>& to, E&& expression) {
   if constexpr (Foreign<E>) ForeignExpression<std::remove_cvref_t<E>>::assign(to, expression);
   else if constexpr (detail::may_assign<S, R, D, E>()) detail::assign_to(to, std::forward<E>(expression), nullptr);

@@ -247,16 +247,20 @@ template <class S, class T> constexpr bool can_hold(T x) {
            static_cast<T>(static_cast<S>(x)) == x;
   }
 }
-[[noreturn]] SKEIN_NOINLINE inline void throw_number(double x) {
+[[noreturn]] SKEIN_NOINLINE inline void throw_number(double x, bool assigned) {
   throw ArgumentError(
-      text("elementwise operation: the number {} stands beside a tensor of whole numbers whose type cannot hold "
-           "it: convert the tensor with cast<Scalar>() first",
-           x));
+      assigned ? text("assignment: the number {} is written to a tensor of whole numbers whose type cannot hold it: round it, or "
+                      "take a tensor of another scalar type",
+                      x)
+               : text("elementwise operation: the number {} stands beside a tensor of whole numbers whose type cannot hold "
+                      "it: convert the tensor with cast<Scalar>() first",
+                      x));
 }
-/// A number as S, the scalar of the tensor beside it; throws ArgumentError where whole numbers would make another of it.
-template <class S, class T> SKEIN_ALWAYS_INLINE constexpr Constant<S> number_beside(T x) {
+/// A number as S, the scalar of the tensor beside it, or to which it is assigned; throws ArgumentError where whole numbers would
+/// make another of it.
+template <class S, class T> SKEIN_ALWAYS_INLINE constexpr Constant<S> number_beside(T x, bool assigned = false) {
   if constexpr (std::is_integral_v<S> && !std::is_same_v<S, T>)
-    if (!can_hold<S>(x)) throw_number(static_cast<double>(x));
+    if (!can_hold<S>(x)) throw_number(static_cast<double>(x), assigned);
   return {static_cast<S>(x)};
 }
 
