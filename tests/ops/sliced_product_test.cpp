@@ -55,4 +55,7 @@ TEST_CASE("sliced patterns: what is refused") {
   CHECK_THROWS_WITH(sk::SlicedPattern(a, 5), Catch::Contains("SlicedPattern: 5 steps: from 0 to 4"));
   CHECK_THROWS_AS(sk::SlicedPattern(a, -2), sk::ArgumentError);
   CHECK_THROWS_AS(mv(sk::SlicedPattern(a), values<float>(sk::dims(4), 1)), sk::ShapeError);
+  sk::Tensor<float, 1> both(sk::dims(5));
+  CHECK_THROWS_WITH((sk::mv_into<float>(both(sk::range(0, 4)), sk::SlicedPattern(a), both.view())),
+                    Catch::Contains("the target overlaps"));
 }

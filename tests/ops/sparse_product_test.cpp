@@ -84,6 +84,14 @@ TEST_CASE("products that do not fit say so") {
         "mm: shapes (3, 3) and (2, 3) do not multiply: the columns of the first must be the rows of the second");
   sk::Tensor<float, 1> y(sk::dims(4));
   CHECK(text_of([&] { mv_into(y.view(), a, sk::ones<float>(3)); }).find("mv_into: shapes (3) and (4) differ") == 0);
+  sk::Tensor<float, 1> both{1, 2, 3, 4, 5};  // a vector that is read and written is no product
+  CHECK(text_of([&] { mv_into(both(sk::range(2)), a, both(sk::range(0, 3))); }) ==
+        "mv_into: the target overlaps the vector that is multiplied: give it memory of its own");
+  CHECK_THROWS_AS(mv_into(both(sk::range(0, 3)), a, both(sk::range(2))), sk::ArgumentError);
+  sk::Tensor<float, 1> apart(sk::dims(6));
+  apart(sk::range(3)) = both(sk::range(2));
+  mv_into(apart(sk::range(0, 3)), a, apart(sk::range(3)));  // side by side they may lie
+  CHECK(list(apart) == std::vector<float>{3, 4, 5, 3, 4, 5});
   CHECK(mv(sk::Csr<float>(), sk::zeros<float>(0)).size() == 0);
   CHECK(list(mv(sk::Csr<float>::from_dense(sk::zeros<float>(2, 0)), sk::zeros<float>(0))) == std::vector<float>{0, 0});
 }

@@ -61,6 +61,13 @@ template <class D> void check_ordinals(const char* operation, D a, D b) {
       throw ArgumentError(std::string(operation) + ": tensors on " + std::string(D::name) + " " + std::to_string(a.ordinal) +
                           " and " + std::to_string(b.ordinal) + " meet: move one of them with .to()");
 }
+/// Two vectors without gaps, of which a product writes one while it reads the other.
+template <class S, class D>
+void check_apart(const char* operation, const TensorView<S, 1, D>& target, const TensorView<const S, 1, D>& operand) {
+  if (target.data < operand.data + operand.size() && operand.data < target.data + target.size())
+    throw ArgumentError(std::string(operation) +
+                        ": the target overlaps the vector that is multiplied: give it memory of its own");
+}
 }  // namespace detail
 
 /// c = a b, matrices with extents (m, k), (k, n) and (m, n); c must not overlap a or b, and its rows must be dense and

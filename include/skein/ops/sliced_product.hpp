@@ -14,13 +14,15 @@ template <class S> void spmv(const SlicedPattern& a, const S* x, S* y, const Wor
 }
 }  // namespace ops
 
-/// y = a x: a is (m, k), x (k), y (m), x and y dense, on the host. Throws ShapeError with both shapes.
+/// y = a x: a is (m, k), x (k), y (m), x and y dense and apart, on the host. Throws ShapeError with both shapes, or ArgumentError
+/// where x and y overlap.
 template <class S> void mv_into(const TensorView<S, 1, Cpu>& y, const SlicedPattern& a, const TensorView<const S, 1, Cpu>& x,
                                 const Worker& worker = {}) {
   detail::check_sparse_shapes("mv", dims(a.rows(), a.columns()), x.extents);
   if (y.extents[0] != a.rows() || !y.contiguous() || !x.contiguous())
     detail::throw_shapes("mv_into", dims(a.rows()), y.shape(),
                          "differ, or vectors are not dense: the first is that of the product, the second its target");
+  detail::check_apart("mv_into", y, x);
   ops::spmv(a, x.data, y.data, worker);
 }
 /// A pattern (m, k) times a vector (k): a vector (m).

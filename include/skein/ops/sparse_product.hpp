@@ -27,7 +27,8 @@ template <int R> void check_sparse_shapes(const char* operation, const Dims<2>& 
 }
 }  // namespace detail
 
-/// y = a x: a is (m, k), x (k), y (m), x and y dense. `worker`: each worker of a set writes its share of the rows; no barrier.
+/// y = a x: a is (m, k), x (k), y (m), x and y dense and apart. `worker`: each worker of a set writes its share of the rows; no
+/// barrier. Throws ShapeError, or ArgumentError where x and y overlap.
 template <class M, class D, class I, class S, class X>
 void mv_into(const TensorView<S, 1, D>& y, const Csr<M, D, I>& a, const X& x, const Worker& worker = {}) {
   detail::assert_sparse_product<detail::SparseProductRule<Csr<M, D, I>, X>>();
@@ -38,6 +39,7 @@ void mv_into(const TensorView<S, 1, D>& y, const Csr<M, D, I>& a, const X& x, co
                          "differ, or vectors are not dense: the first is that of the product, the second its target");
   detail::check_ordinals("mv", a.device(), from.where);
   detail::check_ordinals("mv", y.where, a.device());
+  detail::check_apart<S, D>("mv_into", y, from);
   ops::spmv(a.view(), from.data, y.data, worker);
 }
 
