@@ -27,6 +27,7 @@ TEST_CASE("slices are views of the same memory") {
   CHECK(list(a(range(-1))) == std::vector<int>{15, 16, 17, 18, 19});
   CHECK(list(a(-1, range(0, -3))) == std::vector<int>{15, 16});
   CHECK(a(range(2, 2)).shape() == sk::dims(0, 5));
+  CHECK(list(a(range(1, 3, LONG_MAX), range(0, 5, LONG_MAX))) == std::vector<int>{5});  // a step beyond all of them
   CHECK(a(range(4)).shape() == sk::dims(0, 5));
   CHECK(a(0)(all, new_axis).shape() == sk::dims(5, 1));
   CHECK(a(new_axis, all, 1).shape() == sk::dims(1, 4));

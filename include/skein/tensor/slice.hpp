@@ -69,9 +69,9 @@ template <int From, int To> struct Slicer {
     if (s.step < 1)
       throw ArgumentError("slice: step " + std::to_string(s.step) + ": steps are positive, reverse() turns an axis round");
     const long n = extents.e[in], begin = resolve(s.begin, n + 1), end = s.end == LONG_MAX ? n : resolve(s.end, n + 1);
-    const long count = end > begin ? (end - begin + s.step - 1) / s.step : 0;
+    const long count = end > begin ? (end - begin - 1) / s.step + 1 : 0;
     if (count > 0) offset += begin * strides.e[in];
-    keep(count, strides.e[in] * s.step);
+    keep(count, strides.e[in] * (count > 1 ? s.step : 1));  // no step is taken: it may be any number
     ++in;
   }
   constexpr void rest() {
