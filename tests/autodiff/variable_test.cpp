@@ -35,6 +35,11 @@ struct Swish {
   template <class T> constexpr T operator()(const T& x) const { return x / (T(1) + exp(-x)); }
 };
 
+struct Scaled {
+  double factor = 1;
+  template <class T> constexpr T operator()(const T& x) const { return x * x * factor; }
+};
+
 }  // namespace
 
 TEST_CASE("gradients of every operation equal finite differences") {
@@ -49,6 +54,9 @@ TEST_CASE("gradients of every operation equal finite differences") {
   check_gradient("waves", values(shape, 5), [&](auto x) { return sum(sin(x) * cos(x)); });
   check_gradient("corners", values(shape, 5, -1, 1), [&](auto x) { return sum(relu(x) * w + abs(x)); });
   check_gradient("a function of one's own", values(shape, 5), [&](auto x) { return sum(apply(Swish{}, x) * w); });
+  CHECK(apply(Scaled{3}, constant(Tensor<double, 1>{2})).value()(0) == 12);  // by the object that was given
+  check_gradient("a function of one's own that holds a number", values(shape, 5),
+                 [&](auto x) { return sum(apply(Scaled{3}, x) * w); });
   check_gradient("negation", values(shape, 5), [&](auto x) { return sum(-x * x); });
   check_gradient("mean", values(shape, 5), [&](auto x) { return mean(x * x) + sum(x) * 0.1; });
   check_gradient("sums along axes", values(shape, 5), [&](auto x) { return sum(sum(x * x, 0) * sum(x, 1)); });

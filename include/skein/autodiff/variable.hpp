@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Variable: a tensor that remembers how it was made, for free-form code: y = sum(exp(x) * w); y.backward(); x.gradient(). Layers
-// and losses of a training do not use it: they know their derivatives at compile time. It is for experiments, for losses that are
-// made up on the way, and inside layers of one's own (tests/autodiff/variable_test.cpp has one).
+// Variable: a tensor that remembers how it was made: y = sum(exp(x) * w); y.backward(); x.gradient(). For experiments, losses
+// made up on the way, and layers of one's own; layers and losses of a training know their derivatives at compile time instead.
 #pragma once
 #include "../ops/matmul.hpp"
 #include "../tensor/create.hpp"
@@ -104,21 +103,23 @@ template <class S, int R, class D> struct IsVariable<Variable<S, R, D>> : std::t
 /// f and its derivative, out of one function object that takes dual numbers.
 template <class F> struct ValueOf {
   using vectorizes = void;
-  template <class V> constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(0))).value; }
+  F f;
+  template <class V> constexpr V operator()(const V& x) const { return f(Dual<V>(x, V(0))).value; }
 };
 template <class F> struct DerivativeOf {
   using vectorizes = void;
-  template <class V> constexpr V operator()(const V& x) const { return F{}(Dual<V>(x, V(1))).derivative; }
+  F f;
+  template <class V> constexpr V operator()(const V& x) const { return f(Dual<V>(x, V(1))).derivative; }
 };
 }  // namespace detail
 
 template <class T> concept AnyVariable = detail::IsVariable<std::remove_cvref_t<T>>::value;
 
-/// y = F(x), value by value; F is a function object that takes dual numbers (write exp(x), where(c, a, b); see nn::Elementwise).
-template <class F, AnyVariable X> X apply(F, const X& x) {
+/// y = f(x), value by value; the function object f takes dual numbers (write exp(x), where(c, a, b)), and is kept as it is.
+template <class F, AnyVariable X> X apply(F f, const X& x) {
   return X::result(
-      eval(map(detail::ValueOf<F>{}, x.value())),
-      [x](const typename X::Values& g) { x.accumulate(g * map(detail::DerivativeOf<F>{}, x.value())); }, x);
+      eval(map(detail::ValueOf<F>{f}, x.value())),
+      [f, x](const typename X::Values& g) { x.accumulate(g * map(detail::DerivativeOf<F>{f}, x.value())); }, x);
 }
 
 namespace detail {
