@@ -126,6 +126,22 @@ TEMPLATE_TEST_CASE("extremes pass over NaNs, wherever they stand", "", float, do
   CHECK(argmax(sk::Tensor<S, 1>{none, none}) == 0);
 }
 
+TEMPLATE_TEST_CASE("a norm of what is not a number is none, wherever it stands", "", float, double) {
+  using S = TestType;
+  for (const long n : {1L, 3L, 40L, 130L})
+    for (const long at : {0L, n / 2, n - 1}) {
+      sk::Tensor<S, 2> a = sk::ones<S>(n, 3);
+      a(at, 1) = std::numeric_limits<S>::quiet_NaN();
+      for (const sk::Norm which : {sk::Norm::l1, sk::Norm::l2, sk::Norm::inf}) {
+        CHECK(std::isnan(norm(a, which)));
+        const sk::Tensor<S, 1> columns = norm(a, which, 0), rows = norm(a, which, 1);
+        CHECK((std::isnan(columns(1)) && !std::isnan(columns(0)) && !std::isnan(columns(2))));
+        CHECK(std::isnan(rows(at)));
+        CHECK(sum(rows != rows) == 1);
+      }
+    }
+}
+
 TEST_CASE("nothing sums to zero, and has no largest value") {
   const sk::Tensor<float, 2> none(sk::dims(0, 3));
   CHECK(sum(none) == 0);

@@ -184,7 +184,7 @@ template <TensorExpression E> auto argmin(E&& e, int axis) {
   return detail::arg_axis<functions::Less>(std::forward<E>(e), axis, "argmin");
 }
 
-/// The norm of all values as one vector; of integers, in double.
+/// The norm of all values as one vector; of integers, in double. Not a number where a value is none.
 template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
   using S = detail::ScalarOf<E>;
   if constexpr (!std::is_floating_point_v<S>) {
@@ -194,7 +194,7 @@ template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
       case Norm::l1:
         return detail::reduce_all<detail::SumOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
       case Norm::inf:
-        return detail::reduce_all<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
+        return detail::reduce_all<detail::NormOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
       default:
         return detail::reduce_all<detail::SumOf<S>, S>(square(std::forward<E>(e)), {1, true}, "norm");
     }
@@ -209,7 +209,7 @@ template <TensorExpression E> auto norm(E&& e, Norm which, int axis) {
       case Norm::l1:
         return detail::reduce_axis_by<detail::SumOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
       case Norm::inf:
-        return detail::reduce_axis_by<detail::MaxOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
+        return detail::reduce_axis_by<detail::NormOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
       default:
         return detail::reduce_axis_by<detail::SumOf<S>, S>(square(std::forward<E>(e)), axis, false, true, "norm");
     }
