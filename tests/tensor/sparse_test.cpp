@@ -118,6 +118,8 @@ TEST_CASE("triples that do not fit are named") {
         }) == "Csr::from_triples: 1 rows, 2 columns and 1 values: there is one of each for an entry");
   CHECK(text_of([] { A::from_triples(-1, 2, std::vector<int>{}, std::vector<int>{}, std::vector<float>{}); }) ==
         "Csr::from_triples: (-1, 2) is no shape of a matrix: extents are not negative");
+  CHECK(text_of([] { A::from_triples(LONG_MAX, 2, std::vector<int>{}, std::vector<int>{}, std::vector<float>{}); }) ==
+        "Csr::from_triples: no memory holds where 9223372036854775807 rows begin");
   CHECK(text_of([] { sk::Csr<void, sk::Cpu, std::uint16_t>::from_triples(2, 65537, std::vector<int>{}, std::vector<int>{}); }) ==
         "Csr::from_triples: 65537 columns do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
   CHECK(text_of([] {

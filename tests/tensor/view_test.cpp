@@ -80,6 +80,7 @@ TEST_CASE("reshape shares memory, or says why it cannot") {
   CHECK(text_of([&] { a.reshape(-4, -6); }) == "reshape: an extent is -4: only -1, whatever is left, is negative");
   CHECK(text_of([&] { ramp(0, 3).reshape(0, -1); }) == "reshape: beside an extent of 0 none can be -1: any would do");
   CHECK(ramp(0, 3).reshape(-1, 3).shape() == sk::dims(0, 3));
+  CHECK_THROWS_AS(ramp(0, 3).reshape(1L << 32, 1L << 32), sk::ShapeError);  // their product is 0 in 64 bits
   CHECK(text_of([&] { a.transpose().flatten(); }).find("the view has gaps or another order, copy() it first") !=
         std::string::npos);
   CHECK(a(sk::range(1, 3)).contiguous());

@@ -219,6 +219,8 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
     if (rows < 0 || columns < 0)
       throw ArgumentError(std::string(operation) + ": " + detail::shape_text(dims(rows, columns)) +
                           " is no shape of a matrix: extents are not negative");
+    if (rows > (1L << 60))
+      throw ArgumentError(std::string(operation) + ": no memory holds where " + std::to_string(rows) + " rows begin");
     if (columns > 0 && static_cast<unsigned long>(columns - 1) > static_cast<unsigned long>(std::numeric_limits<Index>::max()))
       throw ArgumentError(std::string(operation) + ": " + std::to_string(columns) +
                           " columns do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");

@@ -145,6 +145,8 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
     for (int i = 0; i < R; ++i) {
       if (to.e[i] < -1)
         throw ShapeError("reshape: an extent is " + std::to_string(to.e[i]) + ": only -1, whatever is left, is negative");
+      if (to.e[i] > 0 && known > LONG_MAX / to.e[i])
+        detail::throw_shapes("reshape", extents, to, "differ in their number of values");
       if (to.e[i] != -1) known *= to.e[i];
       else if (open < 0) open = i;
       else throw ShapeError("reshape: only one extent may be -1");
