@@ -111,9 +111,14 @@ template <class Scalar, class Function, class Lanes> constexpr LossTotals label_
   }
   const Scalar weight = p.class_weights ? static_cast<Scalar>(p.class_weights[label]) : Scalar(1);
   const long best = best_of_row(x, p.classes, lanes).at;
+  const double correct = best == label ? 1.0 : 0.0;
+  if (weight == 0) {  // not 0 times infinity
+    clear_row(g, 0, p.pitch, lanes);
+    return {0, 0, correct};
+  }
   const Scalar loss = f(LossRow<Scalar, Lanes>{x, p.classes, label, g, weight * scale, lanes});
   clear_row(g, p.classes, p.pitch, lanes);
-  return {static_cast<double>(weight) * static_cast<double>(loss), static_cast<double>(weight), best == label ? 1.0 : 0.0};
+  return {static_cast<double>(weight) * static_cast<double>(loss), static_cast<double>(weight), correct};
 }
 }  // namespace detail
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include <skein/nn/loss/nll.hpp>
 
@@ -38,6 +39,15 @@ TEST_CASE("Nll's options each change something", "[loss]") {
   CHECK(all(Nll{}).sums.loss != all(Nll{.class_weights = weights}).sums.loss);
   CHECK(all(Nll{.class_weights = weights}).sums.weight == Approx(0.5 + 0.25 + 1.5 + 1 + 2 + 0.25));
   CHECK(all(Nll{.ignore_label = 3}).sums.weight == 4);
+}
+
+TEST_CASE("Nll takes nothing from a class of weight 0 whose log-probability is minus infinity", "[loss]") {
+  const double none = -std::numeric_limits<double>::infinity();
+  const LossRows<double> rows{2, 3, {-0.5, -1, none, -1, -2, none}, {}, {0, 2}};
+  const auto r = rows(Nll{.class_weights = {1, 1, 0}});
+  CHECK(r.sums.loss == 0.5);
+  CHECK(r.sums.weight == 1);
+  CHECK(r.gradient == std::vector<double>{-1, 0, 0, 0, 0, 0});
 }
 
 TEST_CASE("Nll says what is wrong", "[loss]") {
