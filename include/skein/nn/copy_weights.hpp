@@ -37,6 +37,12 @@ std::vector<NamedEntry> entries_below(const Program& program, std::span<const pl
       found.push_back({name, name.substr(prefix.size()), e});
   return found;
 }
+/// Throws ArgumentError where no name of the network begins with what an option, .from or .to, says.
+template <class Program> void check_beginning(const Program& program, const char* option, const std::string& prefix) {
+  if (entries_below(program, program.parameters(), prefix).empty() && entries_below(program, program.buffers(), prefix).empty())
+    throw ArgumentError(std::string("copy_weights: no parameter's name begins with .") + option + " = \"" + prefix +
+                        "\": what is given is how names begin, without a *, {.from = \"0.\"}");
+}
 /// What goes where. Throws ArgumentError for an array without a partner of its size.
 inline std::vector<CopiedEntry> pair_up(const std::vector<NamedEntry>& from, const std::vector<NamedEntry>& to) {
   const auto fault = [](const std::string& what) {
@@ -60,23 +66,23 @@ inline std::vector<CopiedEntry> pair_up(const std::vector<NamedEntry>& from, con
 }  // namespace nn::detail
 
 /// Copies parameters and buffers (running statistics) of `from` to `to`: `sk::copy_weights(online, target)`;
-/// `sk::copy_weights(critic, judged, {.to = "1."})` to the layer 1 of another network. Both are on one device and of one scalar.
-/// Throws ArgumentError where a name, or a size, has no partner on the other side; nothing is changed then.
+/// `sk::copy_weights(critic, judged, {.to = "1."})` to the layer 1 of another network; `sk::copy_weights(model, model,
+/// {.from = "0.", .to = "2."})` from one layer to another. Both are on one device and of one scalar. Throws ArgumentError where a
+/// name, or a size, has no partner on the other side; nothing is changed then.
 template <class From, class To> void copy_weights(const From& from, To& to, const CopyNames& names = {}) {
   using Device = typename To::device;
   static_assert(std::same_as<typename From::Scalar, typename To::Scalar> && std::same_as<typename From::device, Device>,
                 "copy_weights: both models are on one device and of one scalar");
+  nn::detail::check_beginning(From::program, "from", names.from);
+  nn::detail::check_beginning(To::program, "to", names.to);
   const auto pairs = [&](std::span<const plan::Entry> a, std::span<const plan::Entry> b) {
     return nn::detail::pair_up(nn::detail::entries_below(From::program, a, names.from),
                                nn::detail::entries_below(To::program, b, names.to));
   };
   const auto parameters = pairs(From::program.parameters(), To::program.parameters());
   const auto buffers = pairs(From::program.buffers(), To::program.buffers());
-  if (parameters.empty() && buffers.empty())
-    throw ArgumentError("copy_weights: no parameter's name begins with '" + names.from +
-                        "': what is given is how names begin, without a *, {.from = \"0.\"}");
   const auto source = from.parameters();
-  if (source.data == to.parameters().data) return;  // with_input(): the same weights
+  if (source.data == to.parameters().data && names.from == names.to) return;  // with_input(): the same weights
   const auto lease = to.modify();
   const auto copy = [&](const std::vector<nn::detail::CopiedEntry>& which, const auto* x, auto* y) {
     for (const nn::detail::CopiedEntry& e : which)
