@@ -19,6 +19,7 @@
 #include <skein/nn/recurrent.hpp>
 #include <skein/nn/model.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/reshape.hpp>
 #include <skein/nn/residual.hpp>
 #include <skein/nn/slice.hpp>
 #include <skein/nn/tanh.hpp>
@@ -172,6 +173,43 @@ TEST_CASE("In PyTorch's layout no array is written whose features have an order 
   sk::save_npz(path, own, {.layout = sk::WeightLayout::pytorch});
   const auto scale = sk::load_npz(path).get<float, 1>("2.scale");  // (24): as it is
   for (long i = 0; i < 24; ++i) CHECK(scale(i) == static_cast<float>(i));
+}
+
+TEST_CASE("In PyTorch's layout features that a Reshape makes an image of, or a row of one, are channels first", "[train]") {
+  const support::TemporaryFolder folder;
+  const std::string own = folder / "own.npz", path = folder / "torch.npz";
+  const sk::WeightOptions torch{.layout = sk::WeightLayout::pytorch};
+  const auto write = [&]<class Model>(Model&& model) {
+    sk::save_npz(own, model);
+    sk::save_npz(path, model, torch);
+    std::remove_cvref_t<Model> other{sk::Seed{2}};
+    sk::load_npz(path, other, torch);
+    CHECK(std::equal(model.parameters().begin(), model.parameters().end(), other.parameters().begin()));
+  };
+  using Decoder = nn::Sequential<nn::Linear<12>, nn::Relu, nn::Reshape<2, 3, 2>, nn::ConvTranspose2d<3, sk::Kernel<2>>>;
+  write(sk::Model<Decoder, sk::Shape<5>>{sk::Seed{1}});  // in PyTorch Linear, ReLU, Unflatten(1, (2, 2, 3)), ...
+  const sk::NpzFile ours(own), theirs(path);
+  const auto w = ours.get<float, 2>("0.weight"), its = theirs.get<float, 2>("0.weight");  // (5, 12) and (12, 5)
+  const auto bias = ours.get<float, 1>("0.bias"), its_bias = theirs.get<float, 1>("0.bias");
+  for (long p = 0; p < 6; ++p)
+    for (long c = 0; c < 2; ++c) {
+      CHECK(its_bias(c * 6 + p) == bias(p * 2 + c));
+      for (long i = 0; i < 5; ++i) CHECK(its(c * 6 + p, i) == w(i, p * 2 + c));
+    }
+  write(sk::Model<nn::Sequential<nn::Conv2d<4, sk::Kernel<2>>, nn::Reshape<24>, nn::Linear<3>>, sk::Shape<3, 4, 2>>{sk::Seed{1}});
+  const auto behind = sk::load_npz(own).get<float, 2>("2.weight"), first = sk::load_npz(path).get<float, 2>("2.weight");
+  for (long p = 0; p < 6; ++p)  // of an image (2, 3, 4)
+    for (long c = 0; c < 4; ++c) CHECK(first(1, c * 6 + p) == behind(p * 4 + c, 1));
+
+  const auto refused = [&]<class... L>(nn::Sequential<L...>*, const char* layer) {
+    sk::Model<nn::Sequential<L...>, sk::Shape<3, 4>> model{sk::Seed{1}};
+    CHECK_THROWS_WITH(sk::save_npz(path, model, torch), Catch::Contains("through the layer " + std::string(layer)));
+  };
+  using nn::Flatten, nn::Linear, nn::Sequential, nn::Residual, nn::Reshape;
+  refused(static_cast<Sequential<Flatten, Linear<12>, Residual<Linear<12>>, Reshape<2, 3, 2>>*>(nullptr), "Residual");
+  refused(static_cast<Sequential<Flatten, Linear<12>, nn::GroupNorm<2>, Reshape<2, 3, 2>>*>(nullptr), "GroupNorm");
+  refused(static_cast<Sequential<nn::Lstm<12, sk::LastState>, Reshape<2, 3, 2>>*>(nullptr), "Reshape");
+  refused(static_cast<Sequential<Reshape<2, 3, 2>, Flatten, Linear<12>, Reshape<2, 3, 2>>*>(nullptr), "Reshape");
 }
 
 TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") {

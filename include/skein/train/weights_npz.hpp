@@ -21,8 +21,9 @@ namespace skein::inline SKEIN_ABI {
 /// How weights lie in a file.
 enum class WeightLayout {
   skein,   ///< as in the model: the output index last, images as (height, width, channels)
-  pytorch  ///< Linear (out, in), Conv2d (out, in / groups, height, width); behind a Flatten features count (channels, height,
-           ///< width); Rnn, Lstm and Gru (gates H, in), whose weight_ih is torch's weight_ih_l0
+  pytorch  ///< Linear (out, in), Conv2d (out, in / groups, height, width); behind a Flatten, and before a Reshape that makes an
+           ///< image of them, features count (channels, height, width); Rnn, Lstm and Gru (gates H, in), whose weight_ih is
+           ///< torch's weight_ih_l0
 };
 
 /// Of save_npz and load_npz of a model.

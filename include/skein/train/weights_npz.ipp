@@ -16,6 +16,10 @@ SKEIN_INLINE bool is_kind(const plan::LayerNode& node, std::string_view name) { 
 SKEIN_INLINE bool is_normalization(const plan::LayerNode& node) {
   return is_kind(node, "BatchNorm") || is_kind(node, "LayerNorm") || is_kind(node, "RmsNorm") || is_kind(node, "GroupNorm");
 }
+SKEIN_INLINE bool is_linear(const plan::LayerNode& node) { return is_kind(node, "Linear") || is_kind(node, "EachPosition"); }
+SKEIN_INLINE bool is_recurrent(const plan::LayerNode& node) {
+  return is_kind(node, "Rnn") || is_kind(node, "Lstm") || is_kind(node, "Gru");
+}
 /// A layer, or a join, whose outputs depend on nothing but the inputs in the same place and on all of a sample's. Groups of a
 /// GroupNorm are of neighbours.
 SKEIN_INLINE bool leaves_in_place(const plan::LayerNode& node) {
@@ -29,6 +33,7 @@ SKEIN_INLINE bool leaves_in_place(const plan::LayerNode& node) {
 struct FeatureOrder {
   Extents image{};
   const plan::LayerNode* lost = nullptr;
+  const plan::LayerNode* made_by = nullptr;  ///< the layer between the image and the features
   bool none() const { return image.rank == 0 && !lost; }
 };
 
@@ -47,12 +52,24 @@ SKEIN_INLINE std::vector<int> tensors_read(std::span<const plan::LayerNode> oper
   return found;
 }
 
+/// The order of features that are the values of an image; none where it is PyTorch's too.
+SKEIN_INLINE FeatureOrder order_of_image(const Extents& image, const plan::LayerNode& made_by) {
+  return image[0] * image[1] > 1 && image[2] > 1 ? FeatureOrder{.image = image, .made_by = &made_by} : FeatureOrder{};
+}
+/// It makes a row of an image, or an image of a row.
+SKEIN_INLINE bool flattens(const plan::LayerNode& node) {
+  return (is_kind(node, "Flatten") || is_kind(node, "Reshape")) && node.input.rank == 3 && node.output.flat();
+}
+SKEIN_INLINE bool unflattens(const plan::LayerNode& node) {
+  return is_kind(node, "Reshape") && node.input.flat() && node.output.rank == 3;
+}
+
 /// Behind operation `at`; `of`: of the tensors before it.
 SKEIN_INLINE FeatureOrder order_behind(std::span<const plan::LayerNode> operations, std::size_t at,
                                        const std::vector<FeatureOrder>& of) {
   const plan::LayerNode& node = operations[at];
   const Extents& in = node.input;
-  if (is_kind(node, "Flatten") && in.rank == 3) return in[0] * in[1] > 1 && in[2] > 1 ? FeatureOrder{in} : FeatureOrder{};
+  if (flattens(node)) return order_of_image(in, node);
   if (!in.flat() || is_kind(node, "Linear")) return {};
   const FeatureOrder first = of[static_cast<std::size_t>(node.in)];
   bool none = true, same = true;
@@ -77,6 +94,29 @@ SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operatio
   return by_neighbours && found.image.rank > 0 ? FeatureOrder{.lost = &node} : found;
 }
 
+/// Of the features that an operation writes: a Reshape behind it makes an image of them.
+SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> operations, std::size_t operation) {
+  std::vector<bool> carries(operations.size() + 1);  // the tensors that have these features
+  carries[static_cast<std::size_t>(operations[operation].out)] = operations[operation].output.flat();
+  FeatureOrder found;
+  const plan::LayerNode* other = nullptr;  // that does not leave them in their places
+  for (std::size_t i = operation + 1; i < operations.size(); ++i) {
+    const plan::LayerNode& node = operations[i];
+    const std::vector<int> read = tensors_read(operations, i);
+    const auto is_carried = [&](int tensor) { return carries[static_cast<std::size_t>(tensor)]; };
+    if (std::none_of(read.begin(), read.end(), is_carried)) continue;
+    if (unflattens(node)) {
+      const FeatureOrder order = order_of_image(node.output, node);
+      if (!found.none() && !(order.image == found.image)) other = &node;
+      if (found.none()) found = order;
+    } else {
+      carries[static_cast<std::size_t>(node.out)] = node.output.flat() && !is_kind(node, "Linear");
+      if (!leaves_in_place(node) || read.size() > 1) other = &node;
+    }
+  }
+  return !found.none() && other ? FeatureOrder{.lost = other} : found;
+}
+
 SKEIN_INLINE std::array<long, 4> dense(const std::array<long, 4>& extents) {
   return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
 }
@@ -98,13 +138,21 @@ SKEIN_INLINE bool convolution_of_pytorch(const plan::LayerNode& node, int rank, 
   return true;
 }
 
-[[noreturn]] SKEIN_INLINE void throw_order_lost(const std::string& path, std::string_view name, const plan::LayerNode& layer) {
+[[noreturn]] SKEIN_INLINE void throw_no_place(const std::string& path, std::string_view name, const std::string& why) {
   throw FileError(path, -1,
-                  "the array '" + std::string(name) +
-                      "' has no place in PyTorch's layout: features of a flattened image reach it " + "through the layer " +
-                      std::string(layer.kind) +
-                      ", behind which their order in PyTorch is not known: let a Linear stand before that layer, or leave out "
-                      ".layout = WeightLayout::pytorch");
+                  "the array '" + std::string(name) + "' has no place in PyTorch's layout: " + why +
+                      ", or leave out .layout = WeightLayout::pytorch");
+}
+[[noreturn]] SKEIN_INLINE void throw_order_lost(const std::string& path, std::string_view name, const plan::LayerNode& layer) {
+  throw_no_place(path, name,
+                 "features of a flattened image reach it through the layer " + std::string(layer.kind) +
+                     ", behind which their order in PyTorch is not known: let a Linear stand before that layer");
+}
+/// Of features that a Reshape makes an image of.
+[[noreturn]] SKEIN_INLINE void throw_image_lost(const std::string& path, std::string_view name, const plan::LayerNode& layer) {
+  throw_no_place(path, name,
+                 "its features become an image through the layer " + std::string(layer.kind) +
+                     ", before which their order in PyTorch is not known: let a Linear stand directly before the Reshape");
 }
 /// An array with a value, or a row, a feature: features (height, width, channels) become (channels, height, width).
 SKEIN_INLINE void channels_first(ArrayInFile& a, const Extents& image, long out, long pitch) {
@@ -112,6 +160,34 @@ SKEIN_INLINE void channels_first(ArrayInFile& a, const Extents& image, long out,
   a.extents = {h, w, c, std::max(1L, out)};
   a.arena = out > 0 ? std::array<long, 4>{w * c * pitch, c * pitch, pitch, 1} : std::array<long, 4>{w * c, c, 1, 1};
   a.file = {w, 1, h * w, row};
+}
+
+/// The columns of a matrix likewise.
+SKEIN_INLINE void image_of_columns(ArrayInFile& a, const Extents& image) {
+  const long h = image[0], w = image[1], c = image[2], rows = a.extents[2];
+  a.arena = {a.arena[2], w * c, c, 1};
+  a.file = {1, w * rows, rows, h * w * rows};
+  a.extents = {rows, h, w, c};
+}
+
+/// Where the features that it reads are the values of an image, or those that it writes become such, an array of a Linear, a
+/// recurrent layer or a normalisation has them in PyTorch's order.
+SKEIN_INLINE void features_in_order(ArrayInFile& a, std::span<const plan::LayerNode> operations, const plan::Entry& e,
+                                    const std::string& path, std::string_view name) {
+  const auto at = static_cast<std::size_t>(e.operation);
+  const plan::LayerNode& node = operations[at];
+  const bool matrix = is_linear(node) && e.extents.rank == 2, vector = is_normalization(node);
+  const FeatureOrder before = matrix || vector ? order_before(operations, at) : FeatureOrder{},
+                     behind = order_behind_of_image(operations, at);
+  if (before.lost) throw_order_lost(path, name, *before.lost);
+  if (behind.lost) throw_image_lost(path, name, *behind.lost);
+  const bool both = !before.none() && !behind.none();
+  if (!behind.none() &&
+      (is_recurrent(node) || (vector && !leaves_in_place(node)) || (both && matrix) || (both && !(before.image == behind.image))))
+    throw_image_lost(path, name, *behind.made_by);
+  if (matrix && !behind.none()) image_of_columns(a, behind.image);
+  else if (!before.none()) channels_first(a, before.image, matrix ? a.extents[3] : 0, row_pitch(e.extents.last()));
+  else if (!behind.none()) channels_first(a, behind.image, 0, 0);
 }
 
 SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout,
@@ -128,18 +204,13 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
   if (layout == WeightLayout::skein || e.operation < 0) return a;
 
   const plan::LayerNode& node = operations[static_cast<std::size_t>(e.operation)];
-  const bool linear = is_kind(node, "Linear") || is_kind(node, "EachPosition"),
-             recurrent = is_kind(node, "Rnn") || is_kind(node, "Lstm") || is_kind(node, "Gru");
-  if (!convolution_of_pytorch(node, rank, a) && (linear || recurrent) && rank == 2) {  // (in, out) becomes (out, in)
+  const bool matrix = (is_linear(node) || is_recurrent(node)) && rank == 2;
+  if (!convolution_of_pytorch(node, rank, a) && matrix) {  // (in, out) becomes (out, in)
     const long in = a.extents[2], out = a.extents[3];
     a.shape = {out, in};
     a.file = {0, 0, 1, in};
   }
-  const bool vector = is_normalization(node) && rank == 1;
-  if (!(linear && rank == 2) && !vector) return a;
-  const auto [image, lost] = order_before(operations, static_cast<std::size_t>(e.operation));
-  if (lost) throw_order_lost(path, name, *lost);
-  if (image.rank == 3) channels_first(a, image, linear ? a.extents[3] : 0, pitch);
+  if (is_linear(node) || is_recurrent(node) || is_normalization(node)) features_in_order(a, operations, e, path, name);
   return a;
 }
 
