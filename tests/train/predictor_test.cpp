@@ -62,6 +62,10 @@ TEST_CASE("A predictor predicts what the trainer does, of its file, without grad
   CHECK_THROWS_WITH(predictor.predict(narrow), Catch::Contains("the rows of x are Shape<35>, the model takes Shape<6, 6, 1>"));
   const sk::Tensor<float, 2> flat(sk::dims(2, 36));
   CHECK_THROWS_WITH(predictor.predict(flat), Catch::Contains("say so: a tensor of samples x 6 x 6 x 1"));
+  const sk::Tensor<float, 3> alone(std::span<const float>(images.x.data(), 36), sk::dims(6, 6, 1));
+  CHECK_THROWS_WITH(predictor.predict(alone), Catch::Contains("x is one sample, and predict takes a row of samples, "
+                                                              "x.view().reshape(1, 6, 6, 1): its rows are Shape<6, 1>"));
+  CHECK(predictor.predict(alone.view().reshape(1, 6, 6, 1))(0, 2) == Approx(expected(0, 2)).margin(1e-5));
   sk::Model<nn::Sequential<nn::Flatten, nn::Linear<20>>, sk::Shape<6, 6, 1>> smaller;
   const auto before = values(smaller.parameters());
   sk::Predictor other{smaller};
