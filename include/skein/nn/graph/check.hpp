@@ -27,6 +27,9 @@ template <class Name> struct edge {
         F != tokens_beside_numbers,
         "Graph: Inputs with shapes are parts of one row of floats, and this one is Tokens<T>: tokens cannot stand beside "
         "numbers yet: give categories as one-hot values (data::TableEncoder::one_hot), or let Input<name> be all of the tokens");
+    static_assert(F != output_of_tokens,
+                  "Graph: this Output is the tokens of the input, which are no numbers: let a layer look them up before, as an "
+                  "embedding does");
     static_assert(F != layer_of_several,
                   "Graph: a layer reads one edge: join several before it, by Add, Multiply, Concatenate or a join of your own");
     static_assert(F != join_of_one, "Graph: a join reads at least two edges");
@@ -43,7 +46,7 @@ template <class L, class In> struct GraphFaults {
   /// The edge to blame: the one that is read, or the one that the item writes; else the graph.
   template <class Item, int Read> static constexpr auto name() {
     if constexpr (plan.fault == nn::GraphFault::unknown_edge || plan.fault == nn::GraphFault::read_before_written ||
-                  plan.fault == nn::GraphFault::output_twice)
+                  plan.fault == nn::GraphFault::output_twice || plan.fault == nn::GraphFault::output_of_tokens)
       return std::type_identity<TypeAt<typename Item::reads, Read>>{};
     else if constexpr (plan.fault == nn::GraphFault::not_an_item || std::is_void_v<typename Item::writes>)
       return std::type_identity<L>{};

@@ -98,6 +98,7 @@ template <int N> constexpr void GraphPlan<N>::set_outputs(const Extents&) {
   for (int i = 0; i < N; ++i) {
     if (item(i).writes()) continue;
     const int e = read(i, 0);
+    if (edge(e).extents.tokens) blame(GraphFault::output_of_tokens, i);  // they do not pass through edges
     node(i).offset = offset;
     offset += edge(e).extents.count();
     total.output = edge(e).extents;

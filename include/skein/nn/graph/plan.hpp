@@ -24,6 +24,7 @@ enum class GraphFault {
   inputs_mixed,
   inputs_differ,
   tokens_beside_numbers,
+  output_of_tokens,
   layer_of_several,
   join_of_one,
   too_many_edges,
