@@ -176,6 +176,15 @@ TEST_CASE("BatchNorm takes a batch with fewer samples than workers", "[nn]") {
   for (long i = 0; i < 12; ++i) CHECK(many.dx_at(1, i) == Approx(one.dx_at(1, i)));
 }
 
+TEST_CASE("BatchNorm's running statistics stay where a rank's batch has no samples", "[nn]") {
+  LayerHarness<BatchNorm<>, Shape<5>> none(0, 1), of_two(0, 2);
+  for (auto* h : {&none, &of_two}) {
+    h->forward();
+    h->backward();
+    for (const double variance : buffer(*h, 1, 5)) CHECK(variance == 1);  // as at the beginning
+  }
+}
+
 TEST_CASE("BatchNorm trains on no batch with one value of each channel, as in PyTorch", "[nn]") {
   LayerHarness<BatchNorm<>, Shape<5>> flat(1, 1), of_two(1, 2);
   for (auto* h : {&flat, &of_two}) {

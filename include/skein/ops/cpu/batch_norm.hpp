@@ -61,6 +61,7 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     sums.rows() = static_cast<double>(f.rows());
     reduce(context, sums);
     const double n = sums.rows() > 0 ? sums.rows() : 1;
+    const double momentum = sums.rows() > 0 ? f.momentum : 0;  // a batch of none says nothing
     for (long c = 0; c < columns; ++c) {
       const double average = c < channels ? sums.first()[c] / n : 0, square = sums.second()[c] / n - average * average;
       const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);  // a NaN stays one
@@ -72,9 +73,9 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
           f.scale[c] = affine(f).scale[c];
           f.shift[c] = affine(f).shift[c];
         }
-        f.running_mean[c] = static_cast<Scalar>((1 - f.momentum) * static_cast<double>(f.running_mean[c]) + f.momentum * average);
-        f.running_variance[c] = static_cast<Scalar>((1 - f.momentum) * static_cast<double>(f.running_variance[c]) +
-                                                    f.momentum * variance * (n > 1 ? n / (n - 1) : 1));
+        f.running_mean[c] = static_cast<Scalar>((1 - momentum) * static_cast<double>(f.running_mean[c]) + momentum * average);
+        f.running_variance[c] = static_cast<Scalar>((1 - momentum) * static_cast<double>(f.running_variance[c]) +
+                                                    momentum * variance * (n > 1 ? n / (n - 1) : 1));
       }
     }
     context.worker.barrier();  // backward of any worker reads what worker 0 wrote

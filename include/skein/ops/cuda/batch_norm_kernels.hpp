@@ -93,12 +93,13 @@ template <class Value, class Parameter> struct Statistics {
     if (c >= channels) return gap(c);
     const double n = rows_of_all > 0 ? rows_of_all : 1, average = s.first / n, square = s.second / n - average * average;
     const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);  // a NaN stays one
+    const double momentum = rows_of_all > 0 ? f.momentum : 0;  // a batch of none says nothing
     set(c, average, inverse);
     f.mean[c] = static_cast<Parameter>(average);
     f.inverse[c] = static_cast<Parameter>(inverse);
-    f.running_mean[c] = static_cast<Parameter>((1 - f.momentum) * static_cast<double>(f.running_mean[c]) + f.momentum * average);
-    f.running_variance[c] = static_cast<Parameter>((1 - f.momentum) * static_cast<double>(f.running_variance[c]) +
-                                                   f.momentum * variance * (n > 1 ? n / (n - 1) : 1));
+    f.running_mean[c] = static_cast<Parameter>((1 - momentum) * static_cast<double>(f.running_mean[c]) + momentum * average);
+    f.running_variance[c] = static_cast<Parameter>((1 - momentum) * static_cast<double>(f.running_variance[c]) +
+                                                   momentum * variance * (n > 1 ? n / (n - 1) : 1));
   }
   /// The running ones.
   SKEIN_HOST_DEVICE void operator()(long c) const {
