@@ -46,6 +46,7 @@ template <class Norm, class In> void agrees() {
     agree<NormThenRelu<Norm>, sk::nn::RectifiedBatchNorm<Norm>, In, float>({.batch = batch, .roundings = Roundings::sum});
     agree<NormThenRelu<Norm>, sk::nn::RectifiedBatchNorm<Norm>, In, double>({.batch = batch, .roundings = Roundings::sum});
   }
+  agree<Norm, In, float>({.batch = 0, .roundings = Roundings::sum});
   agree<Norm, In, float>({.batch = 4, .wants_dx = false, .accumulate = true, .roundings = Roundings::sum});
   agree<Norm, In, float>({.batch = 4, .accumulate = true, .roundings = Roundings::sum});
   agree<Norm, In, float>({.batch = 4, .phase = Phase::evaluation, .roundings = Roundings::sum});
