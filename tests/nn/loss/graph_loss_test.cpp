@@ -170,6 +170,15 @@ TEST_CASE("a network with the loss of a graph has the gradient of finite differe
   CHECK(worst < 1e-9);
 }
 
+TEST_CASE("the loss of a graph refuses a factor that is no number", "[nn]") {
+  const auto with = [](double factor) {
+    return nn::graph_loss<Model>(nn::on<kind>(nn::CrossEntropy{}), nn::on<value>(nn::Mse{}, factor),
+                                 nn::on<yes>(nn::BinaryCrossEntropy{}));
+  };
+  CHECK_NOTHROW(with(-1));
+  CHECK_THROWS_WITH(with(std::nan("")), Catch::Contains("graph_loss: the factor of loss 2 is nan"));
+}
+
 TEST_CASE("a target that is no class is named by its sample", "[nn]") {
   Data data;
   auto wrong = [&](double value) {
@@ -182,7 +191,7 @@ TEST_CASE("a target that is no class is named by its sample", "[nn]") {
   };
   CHECK(wrong(5).find("sample 4 has the label 5; the network has 5 outputs") != std::string::npos);
   CHECK(wrong(-1).find("sample 4 has the label -1") != std::string::npos);
-  CHECK_FALSE(wrong(1.5).empty());
+  CHECK(wrong(1.5).find("sample 4 has the class number 1.5") != std::string::npos);
   CHECK_FALSE(wrong(std::nan("")).empty());
   CHECK(wrong(4).empty());
 }

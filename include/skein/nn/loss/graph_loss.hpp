@@ -8,7 +8,6 @@
 // class number there, a loss of targets as many values as the output. Not included by skein/skein.hpp.
 #pragma once
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -34,19 +33,6 @@ template <class Name, class L> struct LossOn {
 template <class Name, class L> LossOn<Name, L> on(L loss, double factor = 1) { return {std::move(loss), factor}; }
 
 namespace detail {
-/// A number that is no class, for a target that is no whole number.
-template <class Scalar> constexpr std::int32_t class_number(Scalar v) {
-  constexpr Scalar most = static_cast<Scalar>(1 << 24);
-  if (!(v >= -most && v <= most)) return std::numeric_limits<std::int32_t>::min();
-  const std::int32_t n = static_cast<std::int32_t>(v);
-  return static_cast<Scalar>(n) == v ? n : std::numeric_limits<std::int32_t>::min();
-}
-template <class Scalar> struct ClassNumbers {  // (count) of the first column of rows
-  const Scalar* targets;
-  long pitch;
-  std::int32_t* labels;
-  constexpr void operator()(long i) const { labels[i] = class_number(targets[i * pitch]); }
-};
 /// Adds the sums of one part, on a device, and leaves zeros for the next.
 struct AddPartSums {
   double *sums, *part;
@@ -127,7 +113,7 @@ LossSums call_with_memory(const Loss& loss, const LossCall<Scalar, Device>& call
 
 /// The sum of factor times loss over the outputs of a network that is a Graph. It is a mean over samples: a part's own mean over
 /// its values is taken, weights of classes multiply what a sample counts, and labels that are left out count nothing, while the
-/// divisor stays the number of samples. Throws as the parts do.
+/// divisor stays the number of samples. Throws as the parts do, and ArgumentError for a factor that is no finite number.
 template <class Model, class... On> class GraphLoss {
   using Network = typename Model::network;
   using Input = typename Model::input;
@@ -173,6 +159,8 @@ template <class Model, class... On> class GraphLoss {
   }
   explicit GraphLoss(On... on) : on_(std::move(on)...) {
     each([&]<std::size_t I>(std::integral_constant<std::size_t, I>) {
+      if (const double factor = std::get<I>(on_).factor; !std::isfinite(factor))
+        throw ArgumentError(text("graph_loss: the factor of loss {} is {}", I + 1, factor));
       starts_[I] = table_.size();
       if constexpr (HasLossTable<typename TypeAt<List<On...>, I>::loss_type>) {
         const std::span<const float> t = std::get<I>(on_).loss.table();
@@ -224,9 +212,7 @@ template <class Model, class... On> class GraphLoss {
       for (long i = 0; i < count; ++i) {
         const Scalar value = targets[i * pitch + columns[I].target];
         const std::int32_t label = detail::class_number(value);
-        if (label == std::numeric_limits<std::int32_t>::min())
-          throw ArgumentError(names(i) + " has the class number " + std::to_string(value) + ": give whole numbers from 0 to " +
-                              std::to_string(columns[I].width - 1));
+        if (label == detail::no_class) detail::refuse_class_number(names(i), value, columns[I].width);
         check_labels(&label, 1, columns[I].width, ignored_label(std::get<I>(on_).loss), i, 1,
                      {names.indices ? names.indices + i : nullptr, names.set});
       }
@@ -258,6 +244,10 @@ template <class Model, class... On> class GraphLoss {
       own.labels = reinterpret_cast<std::int32_t*>(labels);
       ops::for_each<Device>(
           call.count, detail::ClassNumbers<Scalar>{own.targets, call.target_pitch, reinterpret_cast<std::int32_t*>(labels)});
+      if constexpr (on_host<Device>)
+        for (long i = 0; i < call.count; ++i)
+          if (own.labels[i] == detail::no_class)
+            detail::refuse_class_number(SampleNames{}(call.first + i), own.targets[i * call.target_pitch], c.width);
     }
     const LossSums sums = loss(own);
     if (call.gradient) ops::copy_rows<Device>(call.gradient + c.output, call.output_pitch, gradient, pitch, call.count, c.width);

@@ -2,8 +2,11 @@
 // Where each part of a loss of several outputs finds its columns: in a row of outputs, and in a row of targets.
 #pragma once
 #include <concepts>
+#include <cstdint>
+#include <limits>
+#include <string>
 
-#include "../../core/config.hpp"
+#include "../../core/error.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -18,5 +21,27 @@ struct LossColumns {
 template <class L> concept HasLossColumns = requires {
   { L::columns[0] } -> std::convertible_to<LossColumns>;
 };
+
+namespace detail {
+/// A number that is no class, for a target that is no whole number.
+inline constexpr std::int32_t no_class = std::numeric_limits<std::int32_t>::min();
+template <class Scalar> constexpr std::int32_t class_number(Scalar v) {
+  constexpr Scalar most = static_cast<Scalar>(1 << 24);
+  if (!(v >= -most && v <= most)) return no_class;
+  const std::int32_t n = static_cast<std::int32_t>(v);
+  return static_cast<Scalar>(n) == v ? n : no_class;
+}
+template <class Scalar> struct ClassNumbers {  // (count) of the first column of rows
+  const Scalar* targets;
+  long pitch;
+  std::int32_t* labels;
+  constexpr void operator()(long i) const { labels[i] = class_number(targets[i * pitch]); }
+};
+/// A target of that sample that is none.
+[[noreturn]] inline void refuse_class_number(const std::string& sample, double value, long classes) {
+  throw ArgumentError(sample + " has the class number " + std::to_string(value) + ": give whole numbers from 0 to " +
+                      std::to_string(classes - 1));
+}
+}  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::nn
