@@ -47,7 +47,9 @@ template <class Layer, class... Names, class Name> struct Apply<Layer, From<Name
   using writes = Name;
   using reads = List<Names...>;
   using layer = Layer;
-  static constexpr GraphItem item() { return {.kind = Join<Layer> ? GraphItem::Kind::join : GraphItem::Kind::layer}; }
+  static constexpr GraphItem item() {
+    return {.kind = Join<Layer> ? GraphItem::Kind::join : GraphItem::Kind::layer, .joins_two = Join<Layer> && !JoinsMany<Layer>};
+  }
 };
 
 /// An edge that goes outside. Of several the outputs lie one after the other in a flat row.

@@ -33,6 +33,8 @@ template <class Name> struct edge {
     static_assert(F != layer_of_several,
                   "Graph: a layer reads one edge: join several before it, by Add, Multiply, Concatenate or a join of your own");
     static_assert(F != join_of_one, "Graph: a join reads at least two edges");
+    static_assert(F != join_of_two,
+                  "Graph: this join, such as Multiply, is of two edges: join two of them, and what comes out with the next");
     static_assert(F != too_many_edges, "Graph: a join reads at most eight edges");
     static_assert(
         F != join_refuses,

@@ -19,6 +19,7 @@ template <int N> constexpr void GraphPlan<N>::find_wiring_fault() {
     }
     if (own.kind == Kind::layer && own.read_count != 1) blame(GraphFault::layer_of_several, i);
     if (own.kind == Kind::join && own.read_count < 2) blame(GraphFault::join_of_one, i);
+    if (own.joins_two && own.read_count > 2) blame(GraphFault::join_of_two, i);
   }
   for (int i = 0; i < N; ++i) {
     bool used = !item(i).writes();

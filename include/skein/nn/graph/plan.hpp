@@ -27,6 +27,7 @@ enum class GraphFault {
   output_of_tokens,
   layer_of_several,
   join_of_one,
+  join_of_two,
   too_many_edges,
   join_refuses
 };
@@ -38,6 +39,7 @@ struct GraphItem {
   std::array<int, JoinInputs::most> reads{};  ///< items that write what it reads; -1: nobody does
   int read_count = 0;
   bool written_before = false;  ///< another item writes its edge too
+  bool joins_two = false;       ///< of a join that takes two edges and no more
   Extents part{};               ///< of an Input with a shape; rank 0: the whole input
 
   constexpr bool writes() const { return kind != Kind::output; }
