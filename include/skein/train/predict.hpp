@@ -39,6 +39,7 @@ template <class View> bool has_dense_rows(const View& x) {
   return x.strides.e[0] >= step;
 }
 
+namespace detail {
 /// What messages call the rows of x; where x itself is one sample, with the way to make a row of samples of it.
 template <class View> std::string rows_text(const View& x, const Extents& sample) {
   bool one = View::rank == sample.rank;
@@ -48,6 +49,7 @@ template <class View> std::string rows_text(const View& x, const Extents& sample
   for (int i = 0; i < View::rank; ++i) extents += ", " + std::to_string(sample[i]);
   return "predict: x is one sample, and predict takes a row of samples, x.view().reshape(" + extents + "): its rows";
 }
+}  // namespace detail
 
 /// The outputs for each row of x: (samples, outputs). Throws ShapeError where a row is no sample of the model's, ArgumentError
 /// where x is on another GPU.
@@ -66,7 +68,7 @@ template <class Model, int Rank, class Forward> Tensor<typename Model::Scalar, 2
   }
   Extents sample{1, {1}};
   for (int i = 1; i < Rank; ++i) sample.e[i - 1] = static_cast<int>(x.extent(i)), sample.rank = i;
-  nn::check_extents(sample, Model::input::extents, rows_text(x, Model::input::extents), "a tensor of samples x ");
+  nn::check_extents(sample, Model::input::extents, detail::rows_text(x, Model::input::extents), "a tensor of samples x ");
   const long n = x.extent(0), width = Model::output_extents.count();
   Tensor<Scalar, 2, Device> all(dims(n, width), model.where());
   data::Batch<Scalar, Device> batch;
