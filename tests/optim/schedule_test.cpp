@@ -82,12 +82,15 @@ TEST_CASE("Schedules refuse periods that are not positive", "[optim]") {
   CHECK_THROWS_WITH(warmup(0), Catch::Contains("warmup: 0 steps"));
   CHECK_THROWS_WITH(then(constant(1), 0, constant(1)), Catch::Contains("then: 0 steps"));
   CHECK_THROWS_WITH(linear_scaling(0), "linear_scaling(0): there is at least one rank");
+  CHECK_THROWS_WITH(linear_scaling(8, -5), Catch::Contains("linear_scaling: a warm-up of -5 steps; give 0 or more"));
+  CHECK_THROWS_WITH(cosine(epochs(std::numeric_limits<double>::infinity())), Catch::Contains("and a finite one"));
   CHECK_THROWS_WITH(multi_step({5, -10}), Catch::Contains("multi_step: -10 steps; it takes a positive number"));
   CHECK_THROWS_WITH(multi_step({epochs(0)}), Catch::Contains("multi_step: 0.000000 epochs, or of the fit"));
   CHECK_THROWS_WITH(multi_step({1, 2, 3, 4, 5, 6, 7, 8, 9}), Catch::Contains("multi_step has 9 milestones; it takes at most 8"));
 }
 
 TEST_CASE("Schedules refuse what would make a rate negative or infinite, when they are made", "[optim]") {
+  CHECK_THROWS_WITH(constant(-1), Catch::StartsWith("constant: the factor is -1"));
   CHECK_THROWS_WITH(step(7, -0.1), "step: gamma is -0.1: the rate would be negative, or no finite number; give 0 or more");
   CHECK_THROWS_WITH(multi_step({5}, -0.5), Catch::StartsWith("multi_step: gamma is -0.5"));
   CHECK_THROWS_WITH(exponential(-0.9), Catch::StartsWith("exponential: gamma is -0.9"));
@@ -144,4 +147,14 @@ TEST_CASE("Lengths in epochs and in shares of the fit become steps", "[optim]") 
                     Catch::Contains("warmup: 121 steps, and the fit has 120: the rate"));
   CHECK_THROWS_WITH(Schedule(warmup(epochs(5))).bound(fit), Catch::Contains("warmup: 150 steps, and the fit has 120"));
   CHECK_NOTHROW(Schedule(warmup(epochs(4))).bound(fit));
+  CHECK_THROWS_WITH(linear_scaling(8, 121).bound(fit), Catch::Contains("warmup: 121 steps, and the fit has 120"));
+  CHECK_NOTHROW(linear_scaling(1, 121).bound(fit));  // one rank: nothing rises
+}
+
+TEST_CASE("Lengths that a fit says nothing of are refused, and those beyond all numbers last for ever", "[optim]") {
+  CHECK_THROWS_WITH(cosine(epochs(3)).bound({.steps = 100}),
+                    "bound: the schedule has a length in epochs, and .steps_per_epoch is 0: give 1 or more");
+  CHECK_THROWS_WITH(cosine().bound({.steps_per_epoch = 10}), Catch::Contains("a share of it, and .steps is 0: give 1 or more"));
+  CHECK_NOTHROW(cosine(5).bound({}));
+  CHECK(linear(1, 0, epochs(1e300)).bound({.steps = 100, .steps_per_epoch = 10})(50) == 1.0f);
 }

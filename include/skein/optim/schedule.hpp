@@ -43,7 +43,8 @@ class Length {
   constexpr bool known() const { return unit_ == Unit::steps; }
   /// In steps. Throws ArgumentError where it is not known: outside of a fit, before bound().
   double steps() const;
-  /// The same in steps of this fit; at least one. Throws ArgumentError for a warm-up that is longer than the fit.
+  /// The same in steps of this fit; at least one. Throws ArgumentError for a warm-up that is longer than the fit, and where the
+  /// fit does not say what the length is in.
   Length bound(const FitLength& fit) const;
   constexpr double value() const { return value_; }
   /// The same of a warm-up, which bound() refuses where it is longer than the fit.
@@ -197,7 +198,7 @@ template <class A, class B> inline constexpr bool has_all_steps<Then<A, B>> = ha
 template <class A, class B> inline constexpr bool has_all_steps<Product<A, B>> = has_all_steps<A> && has_all_steps<B>;
 // clang-format on
 
-/// Throws ArgumentError, with the schedule's name, where a length is not positive.
+/// Throws ArgumentError, with the schedule's name, where a length is not positive, or infinite.
 void demand_steps(const char* name, const Length& length);
 /// The same where a number of that name would make factors negative, or no finite ones.
 void demand_factor(const char* schedule, const char* name, double factor);
@@ -209,7 +210,7 @@ operator*(A a, B b) { return {{}, a, b}; }
 }  // namespace schedules
 
 /// The same factor always.
-inline schedules::Constant constant(double factor) { return {{}, factor}; }
+schedules::Constant constant(double factor);
 /// gamma^(step / every), in whole periods. PyTorch's StepLR.
 schedules::Step step(Length every, double gamma = 0.1);
 /// gamma for each milestone that is reached; at most eight. PyTorch's MultiStepLR.
@@ -229,7 +230,8 @@ schedules::Warmup warmup(Length steps);
 /// `rise` of the steps, then down to `end`. PyTorch's OneCycleLR with max_lr the optimizer's lr; momentum stays as it is. A cycle
 /// of one step is 1 there (PyTorch's is `end`).
 schedules::OneCycle one_cycle(Length steps = whole_fit, double rise = 0.3, double start = 1 / 25.0, double end = 1 / 25e4);
-/// The linear scaling rule: lr * ranks, reached from lr in `warmup_steps` (0: at once). Goyal et al., arXiv:1706.02677.
+/// The linear scaling rule: lr * ranks, reached from lr in `warmup_steps` (0: at once), which a fit refuses where it is shorter.
+/// Goyal et al., arXiv:1706.02677.
 schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps = 0);
 /// `first` for so many steps, then `next` from its own step 0 on. PyTorch's SequentialLR.
 template <ScheduleFunction A, ScheduleFunction B> schedules::Then<A, B> then(A first, Length steps, B next) {

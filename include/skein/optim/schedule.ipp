@@ -19,8 +19,14 @@ SKEIN_INLINE double Length::steps() const {
 SKEIN_INLINE Length Length::bound(const FitLength& fit) const {
   Length same = *this;
   if (!known()) {
-    const double steps = value_ * static_cast<double>(unit_ == Unit::epochs ? fit.steps_per_epoch : fit.steps);
-    same = Length(std::max<std::int64_t>(1, std::llround(steps)));
+    const std::int64_t whole = unit_ == Unit::epochs ? fit.steps_per_epoch : fit.steps;
+    if (whole < 1)
+      throw ArgumentError(
+          unit_ == Unit::epochs
+              ? text("bound: the schedule has a length in epochs, and .steps_per_epoch is {}: give 1 or more", whole)
+              : text("bound: the schedule is as long as the fit or a share of it, and .steps is {}: give 1 or more", whole));
+    constexpr double most = 9e18;  // that there are numbers for
+    same = Length(std::max<std::int64_t>(1, std::llround(std::min(most, value_ * static_cast<double>(whole)))));
   }
   if (of_warmup_ && fit.refuses_longer && fit.steps > 0 && same.value_ > static_cast<double>(fit.steps))
     throw ArgumentError(
@@ -85,9 +91,9 @@ SKEIN_INLINE void demand_steps(const char* name, const Length& length) {
   if (length.known() && length.value() < 1)
     throw ArgumentError(std::string(name) + ": " + std::to_string(static_cast<std::int64_t>(length.value())) +
                         " steps; it takes a positive number");
-  if (!(length.value() > 0))
+  if (!(length.value() > 0) || std::isinf(length.value()))
     throw ArgumentError(std::string(name) + ": " + std::to_string(length.value()) +
-                        " epochs, or of the fit; it takes a positive number");
+                        " epochs, or of the fit; it takes a positive number, and a finite one");
 }
 
 SKEIN_INLINE void demand_factor(const char* schedule, const char* name, double factor) {
@@ -99,6 +105,11 @@ SKEIN_INLINE void demand_factor(const char* schedule, const char* name, double f
 }  // namespace skein::inline SKEIN_ABI::optim::schedules
 
 namespace skein::inline SKEIN_ABI::optim {
+
+SKEIN_INLINE schedules::Constant constant(double factor) {
+  schedules::demand_factor("constant", "the factor", factor);
+  return {{}, factor};
+}
 
 SKEIN_INLINE schedules::Step step(Length every, double gamma) {
   schedules::demand_steps("step", every);
@@ -159,7 +170,10 @@ SKEIN_INLINE schedules::OneCycle one_cycle(Length steps, double rise, double sta
 
 SKEIN_INLINE schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps) {
   if (ranks < 1) throw ArgumentError("linear_scaling(" + std::to_string(ranks) + "): there is at least one rank");
-  return {{}, warmup_steps > 0 ? 1.0 : ranks, static_cast<double>(ranks), warmup_steps > 0 ? warmup_steps : 1};
+  if (warmup_steps < 0)
+    throw ArgumentError(text("linear_scaling: a warm-up of {} steps; give 0 or more, 0: the whole rate at once", warmup_steps));
+  const Length steps = std::max<std::int64_t>(1, warmup_steps);
+  return {{}, warmup_steps > 0 ? 1.0 : ranks, static_cast<double>(ranks), ranks > 1 ? steps.of_warmup() : steps};
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim
