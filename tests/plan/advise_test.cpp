@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/plan/advise.hpp>
 
+#include <cmath>
+#include <limits>
+
 #include <catch2/catch.hpp>
 
 using namespace skein::plan;
@@ -60,6 +63,7 @@ TEST_CASE("trainings on clocks: the slowest rank and the period", "[advise]") {
   CHECK(few > 101);
   CHECK(many > 1.15 * few);
   CHECK(rare < 0.9 * many);
+  CHECK_THROWS_WITH(seconds_of({.ranks = 0}), "seconds_of: .ranks is 0: give 1 or more");
 }
 
 TEST_CASE("the criterion: it pays where T_sync is below (R - 1) T_comp", "[advise]") {
@@ -146,4 +150,20 @@ TEST_CASE("a job that says too little is refused", "[advise]") {
   CHECK_THROWS_WITH(advise({}), Contains(".step_seconds is the measured time of a step"));
   CHECK_THROWS_WITH(advise({.step_seconds = 1}), Contains(".batch (of a rank) and .samples"));
   CHECK_THROWS_WITH(advise({.step_seconds = 1, .samples = 1, .batch = 1}), Contains(".operations are Model::program.ops()"));
+  CHECK_THROWS_WITH(advise({.step_seconds = HUGE_VAL}), Contains("it is inf"));
+  const Job given = job(2e-6, 2e-9);
+  for (const double bytes : {0.0, -4.0, -HUGE_VAL}) {
+    Job other = given;
+    other.scalar_bytes = bytes;
+    CHECK_THROWS_WITH(advise(other), Contains("advise: .scalar_bytes is "));
+  }
+  for (const double seconds : {-1e-6, std::numeric_limits<double>::quiet_NaN(), HUGE_VAL}) {
+    Job other = given;
+    other.network.near.beta = seconds;
+    CHECK_THROWS_WITH(advise(other), Contains("seconds of a message or of a byte: give finite ones, 0 or more"));
+  }
+  Job boundless = given;
+  boundless.most_ranks = std::numeric_limits<int>::max();
+  boundless.samples = std::numeric_limits<long>::max();
+  CHECK(advise(boundless).table.back().ranks == boundless.most_ranks);
 }

@@ -91,13 +91,20 @@ SKEIN_INLINE void choose_pipeline(Advice& a) {
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE Advice advise(const Job& job) {
-  if (!(job.step_seconds > 0))
+  if (!(job.step_seconds > 0) || std::isinf(job.step_seconds))
     throw ArgumentError(text("advise: .step_seconds is the measured time of a step on one rank; it is {}", job.step_seconds));
   if (job.batch < 1 || job.samples < 1)
     throw ArgumentError("advise: .batch (of a rank) and .samples (of an epoch) are 1 or more");
   if (job.scalars < 1 || job.operations.empty())
     throw ArgumentError("advise: .operations are Model::program.ops(), .scalars is Model::sizes.stored");
   if (job.most_ranks < 1 || job.micros < 1) throw ArgumentError("advise: .most_ranks and .micros are 1 or more");
+  if (!(job.scalar_bytes > 0) || std::isinf(job.scalar_bytes))
+    throw ArgumentError(text("advise: .scalar_bytes is {}: a gradient has 4 bytes as a float, 8 as a double", job.scalar_bytes));
+  for (const double seconds :
+       {job.network.near.alpha, job.network.near.beta, job.network.far.alpha, job.network.far.beta, job.network.gamma})
+    if (!(seconds >= 0) || std::isinf(seconds))
+      throw ArgumentError(
+          text("advise: .network has {} seconds of a message or of a byte: give finite ones, 0 or more", seconds));
   Advice a;
   a.job = job;
   for (const int n : detail::rank_counts(job)) a.table.push_back(detail::forecast(job, n));

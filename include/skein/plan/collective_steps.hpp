@@ -196,7 +196,7 @@ struct HierarchicalAllReduce {
   long count = 0;
   int node = 1;
 
-  constexpr int nodes() const { return (ranks + node - 1) / node; }
+  constexpr int nodes() const { return ranks / node + (ranks % node != 0); }
   constexpr int inside() const { return (node < ranks ? node : ranks) - 1; }
   constexpr int steps() const { return 2 * inside() + 2 * (nodes() - 1); }
   constexpr CollectiveStep at(int rank, int step) const {
@@ -217,7 +217,7 @@ struct HierarchicalAllReduce {
 /// The most square number of columns: the largest divisor of `ranks` up to its root. 1 for a prime: then the torus is a ring.
 constexpr int square_columns(int ranks) {
   int best = 1;
-  for (int c = 1; c * c <= ranks; ++c)
+  for (int c = 1; c <= ranks / c; ++c)
     if (ranks % c == 0) best = c;
   return best;
 }

@@ -108,7 +108,8 @@ struct TrainingOnClocks {
   std::vector<double> slow{};       ///< factors of the first ranks; 1 for the others
   Seed seed{1};
 };
-/// Seconds until the last rank has ended. An exchange waits for the last rank; a late one delays all. Simulated.
+/// Seconds until the last rank has ended. An exchange waits for the last rank; a late one delays all. Simulated. Throws
+/// ArgumentError without ranks.
 double seconds_of(const TrainingOnClocks& t);
 
 }  // namespace skein::inline SKEIN_ABI::plan

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of step_cost.hpp.
 #pragma once
+#include "../core/error.hpp"
 #include "step_cost.hpp"
 
 namespace skein::inline SKEIN_ABI::plan {
 
 SKEIN_INLINE double seconds_of(const TrainingOnClocks& t) {
+  if (t.ranks < 1) throw ArgumentError(text("seconds_of: .ranks is {}: give 1 or more", t.ranks));
   std::vector<double> clock(static_cast<std::size_t>(t.ranks), 0.0);
   const std::uint64_t key = random_key(t.seed.value, 0x636c6f63ull);  // "cloc"
   for (long s = 1; s <= t.steps; ++s) {
