@@ -101,4 +101,8 @@ TEST_CASE("Adam refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((Adam{.lr = NAN}.check()), "Adam{.lr = nan}: that is no number");
   CHECK_THROWS_WITH((Adam{.lr = INFINITY}.check()), "Adam{.lr = inf}: the rate must be finite");
   CHECK_THROWS_WITH((Adam{.weight_decay = -1}.check()), Catch::Contains("weight decay must not be negative"));
+  CHECK_THROWS_WITH((Adam{.weight_decay = INFINITY}.check()),
+                    "Adam{.weight_decay = inf}: it must be finite: weights would become "
+                    "infinite, or not move");
+  CHECK_THROWS_WITH((Adam{.epsilon = INFINITY}.check()), Catch::Contains("Adam{.epsilon = inf}: it must be finite"));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/optim/loss_scaler.hpp>
 
+#include <cmath>
 #include <cstdint>
 #include <string>
 #include <type_traits>
@@ -90,5 +91,8 @@ TEST_CASE("a scaling that cannot work is refused", "[optim]") {
   CHECK(said({.growth = 0.5}).find("good steps raise the scale") != std::string::npos);
   CHECK(said({.backoff = 2}).find("overflows lower the scale") != std::string::npos);
   CHECK(said({.backoff = 0}).find("overflows lower the scale") != std::string::npos);
+  CHECK(said(LossScaling::fixed(HUGE_VAL)).find("as floats, which end at 3.4e38") != std::string::npos);
+  CHECK(said({.greatest = 1e39}).find(".greatest") != std::string::npos);
+  CHECK(said({.growth = HUGE_VAL}).find("at least 1, and finite") != std::string::npos);
   CHECK(said({.interval = -1}).find("with 0 the scale never grows") != std::string::npos);
 }

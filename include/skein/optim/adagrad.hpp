@@ -22,9 +22,11 @@ struct Adagrad {
   void check() const {
     detail::demand_rate("Adagrad", lr);
     detail::demand(lr_decay >= 0, "Adagrad", "lr_decay", lr_decay, "the rate's decay must not be negative");
+    detail::demand_finite("Adagrad", "lr_decay", lr_decay);
     detail::demand_epsilon("Adagrad", epsilon);
     detail::demand(initial_accumulator >= 0, "Adagrad", "initial_accumulator", initial_accumulator,
                    "a sum of squares is not negative");
+    detail::demand_finite("Adagrad", "initial_accumulator", initial_accumulator);
     detail::demand_decay("Adagrad", weight_decay);
   }
   void describe(NamedValues& to) const {

@@ -39,7 +39,10 @@ struct LossScaling {
   void check() const {
     demand(least > 0 && least <= initial && initial <= greatest, "initial", initial,
            "the scale is positive, from .least to .greatest");
-    demand(growth >= 1, "growth", growth, "good steps raise the scale: at least 1");
+    constexpr double most = 3.4e38;
+    demand(initial <= most, "initial", initial, "gradients are multiplied by it as floats, which end at 3.4e38");
+    demand(greatest <= most, "greatest", greatest, "gradients are multiplied by it as floats, which end at 3.4e38");
+    demand(growth >= 1 && growth <= most, "growth", growth, "good steps raise the scale: at least 1, and finite");
     demand(backoff > 0 && backoff <= 1, "backoff", backoff, "overflows lower the scale: above 0, at most 1");
     demand(interval >= 0, "interval", static_cast<double>(interval), "a number of steps; with 0 the scale never grows");
   }

@@ -250,15 +250,20 @@ inline void demand(bool holds, const char* optimizer, const char* member, double
 template <class Scalar> Scalar epsilon_of(double epsilon) {
   return std::max(static_cast<Scalar>(epsilon), std::numeric_limits<Scalar>::min());
 }
+inline void demand_finite(const char* optimizer, const char* member, double value) {
+  demand(std::isfinite(value), optimizer, member, value, "it must be finite: weights would become infinite, or not move");
+}
 inline void demand_rate(const char* optimizer, double lr) {
   demand(lr >= 0, optimizer, "lr", lr, "the rate must not be negative");
   demand(std::isfinite(lr), optimizer, "lr", lr, "the rate must be finite");
 }
 inline void demand_decay(const char* optimizer, double weight_decay) {
   demand(weight_decay >= 0, optimizer, "weight_decay", weight_decay, "weight decay must not be negative");
+  demand_finite(optimizer, "weight_decay", weight_decay);
 }
 inline void demand_epsilon(const char* optimizer, double epsilon) {
   demand(epsilon > 0, optimizer, "epsilon", epsilon, "epsilon must be positive");
+  demand_finite(optimizer, "epsilon", epsilon);
 }
 /// What a running mean keeps of itself in each step.
 inline void demand_share(const char* optimizer, const char* member, double share) {

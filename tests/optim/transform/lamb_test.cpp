@@ -102,6 +102,7 @@ TEST_CASE("Lamb, Lars and Muon refuse what makes no sense", "[optim]") {
   refuses(sk::optim::Lars{.trust = 0}, "the trust coefficient must be positive");
   refuses(sk::optim::Lars{.weight_decay = -0.1f}, "weight decay must not be negative");
   refuses(sk::optim::Lars{.weight_decay = NAN}, "that is no number");
+  refuses(sk::optim::Lars{.trust = INFINITY}, "Lars{.trust = inf}: it must be finite");
   refuses(Muon{.momentum = 1}, "Muon{.momentum = 1.000000}");
   refuses(Muon{.steps = 0}, "from 1 to 99 steps");
 }

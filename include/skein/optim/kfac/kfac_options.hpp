@@ -47,6 +47,7 @@ struct Kfac {
 
   void check() const {
     detail::demand(damping > 0, "Kfac", "damping", damping, "the damping must be positive");
+    detail::demand_finite("Kfac", "damping", damping);
     detail::demand(factor_every >= 1, "Kfac", "factor_every", factor_every, "an interval is at least one step");
     detail::demand(inverse_every >= 1, "Kfac", "inverse_every", inverse_every, "an interval is at least one step");
     detail::demand_share("Kfac", "factor_decay", factor_decay);

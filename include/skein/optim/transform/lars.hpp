@@ -18,6 +18,7 @@ struct Lars {
   static constexpr Needs needs = Needs::tensor;
   void check() const {
     detail::demand(trust > 0, "Lars", "trust", trust, "the trust coefficient must be positive");
+    detail::demand_finite("Lars", "trust", trust);
     detail::demand_decay("Lars", weight_decay);
   }
   void describe(NamedValues& to) const { to.of("Lars").add(".trust", trust).add(".weight_decay", weight_decay); }
