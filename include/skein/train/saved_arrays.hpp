@@ -264,8 +264,9 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       from_bytes(byte_span(bytes), saved, source.path(), -1);
       if (source.object((prefix + "curvature_kind").c_str(), bytes)) from_bytes(byte_span(bytes), saved.kind, source.path(), -1);
       if (!saved.same_sizes(own))
-        throw FileError(source.path(), -1,
-                        "its factors of layers (Kfac) have other sizes: it is of another .inverse or .inverse_rank, or damaged");
+        throw FileError(
+            source.path(), -1,
+            "its factors of layers (Kfac) have other sizes: it is of another .inverse_rank or .unit_wise, or damaged");
       return saved;
     } else {
       return 0;

@@ -90,15 +90,15 @@ template <class Scalar> class KfacState {
   template <class Ranks = NoOtherRanks>
   void precondition(const Kfac& kfac, const Call& call, const Worker& w, const Ranks& ranks = {}) {
     if (kfac.updates_factors(call.step)) factors_.update(kfac.kept_share(call.step), call.scale, call.own_scale, w, ranks);
-    if (kfac.updates_inverses(call.step) || renew_) update_inverses(kfac, w, ranks);
+    if (kfac.updates_inverses(call.step) || held_ != kind_) update_inverses(kfac, w, ranks);
     each_piece(direction_owner_, w, call, [&](std::size_t i) { direction(kfac, piece(i), call.gradient, work(w)); });
     share_directions(w, ranks);
     double scale = 1;
     if (kfac.kl_clip > 0) scale = clip(kfac, call, w);
     else w.barrier();  // who is early would write over what others still divide
     each_piece(piece_owner_, w, call, [&](std::size_t i) { write(piece(i), static_cast<Scalar>(scale), call.gradient); });
+    if (w.index == 0) held_ = kind_;  // all have asked for it before they divided
     w.barrier();
-    if (w.index == 0) renew_ = false;
   }
 
   /// What of an update's sums travels in which piece, and where: see KfacFactors.
@@ -133,7 +133,7 @@ template <class Scalar> class KfacState {
   void drop() { gathered_ = {}; }
   Saved saved() const {
     Saved s{factors_.values(), std::vector<Scalar>(size(layout_->saved_inverse_values())),
-            std::vector<Scalar>(size(layout_->eigenvalues())), kind_};
+            std::vector<Scalar>(size(layout_->eigenvalues())), held_};
     each_kept([&](const KfacFactor& f, std::size_t at) {
       const Scalar* const from = gathered_.empty() ? inverses_.data() + at : gathered_.data() + at;
       std::copy_n(from, f.matrix_values, s.inverses.data() + f.saved);
@@ -144,7 +144,7 @@ template <class Scalar> class KfacState {
   /// Inverses of another kind are not used: the next step makes them anew of the factors.
   void take(Saved&& saved) {
     drop();
-    renew_ = saved.kind != kind_;
+    held_ = saved.kind;
     factors_.set_values(std::move(saved.factors));
     each_kept([&](const KfacFactor& f, std::size_t at) {
       std::copy_n(saved.inverses.data() + f.saved, f.matrix_values, inverses_.data() + at);
@@ -288,8 +288,8 @@ template <class Scalar> class KfacState {
 
   std::unique_ptr<const KfacLayout> layout_;  ///< factors_ know it too
   KfacFactors<Scalar> factors_;
-  std::uint64_t kind_;  ///< of the inverses
-  bool renew_ = false;  ///< those that were loaded are of another kind
+  std::uint64_t kind_;          ///< of the inverses that this makes
+  std::uint64_t held_ = kind_;  ///< of those that it has, which a file may have brought: no step divides by another kind
   std::vector<Scalar> inverses_, gathered_;
   std::vector<Work> work_;
   std::vector<int> inverse_owner_, piece_owner_, direction_owner_;  ///< workers of this rank
