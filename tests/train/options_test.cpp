@@ -240,6 +240,31 @@ TEST_CASE("a step of a loop by hand refuses a factor of the rate and a norm that
   refuses(stages.train_step());
 }
 
+TEST_CASE("a step of a loop by hand adds to no gradients that have made a step", "[train]") {
+  const Watched data;
+  const auto refuses = [&](auto& step) {
+    step.reserve({.capacity = 8});
+    data::Loader<> loader{data, {.batch = 8}};
+    const auto nothing_waits = Catch::StartsWith("step: .accumulate adds to the gradients of the calls before, of which none");
+    for (const data::Batch<>& batch : loader.epoch(0)) {
+      CHECK_THROWS_WITH(step.step(batch, {.accumulate = true}), nothing_waits);
+      step.step(batch, {.update = false});
+      CHECK(step.step(batch, {.accumulate = true}).weight == 16);
+      CHECK_THROWS_WITH(step.step(batch, {.accumulate = true, .update = false}), nothing_waits);
+    }
+    CHECK(step.steps() == 5);
+  };
+  Model model{sk::Seed{1}};
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  refuses(trainer.train_step());
+
+  sk::SelfComm self;
+  const sk::parallel::Pipeline<sk::nn::Linear<4>, sk::nn::Linear<2>> pipeline{self};
+  auto staged = pipeline.model<sk::Shape<3>>(sk::Seed{1});
+  sk::Trainer stages{staged, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, pipeline};
+  refuses(stages.train_step());
+}
+
 TEST_CASE("Threads fetch the validation set as they fetch the training set", "[train]") {
   const Watched data, validation;
   Model model{sk::Seed{1}}, same{sk::Seed{1}};

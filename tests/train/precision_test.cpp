@@ -131,6 +131,19 @@ TEST_CASE("the norm is clipped after the scale is taken out, and accumulated cal
   CHECK(apart(half.weights(), wide.weights()) < 1e-3);
 }
 
+TEST_CASE("gradients are not added to those of another scale", "[train]") {
+  const cases::Samples samples;
+  Training<sk::precision::fp16> t;
+  t.train_step.set_loss_scaling({.initial = 256});
+  t.train_step.step(samples.share(0, 2), {.update = false});
+  t.train_step.set_loss_scaling({.initial = 512});
+  CHECK_THROWS_WITH(t.train_step.step(samples.share(1, 2), {.accumulate = true}),
+                    Catch::Contains("of which none waits for its update"));
+  t.train_step.step(samples.share(0, 2), {.update = false});
+  t.train_step.set_loss_scaling({.initial = 512});
+  CHECK_NOTHROW(t.train_step.step(samples.share(1, 2), {.accumulate = true}));  // the same
+}
+
 TEST_CASE("a checkpoint keeps the scale, and no precision", "[train]") {
   const support::TemporaryFolder folder;
   const std::string path = folder / "half.skein";

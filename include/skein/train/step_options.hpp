@@ -11,7 +11,7 @@ namespace skein::inline SKEIN_ABI::train {
 struct StepOptions {
   double lr_factor = 1;     ///< schedule: a factor of the optimizer's lr
   double clip_norm = 0;     ///< 0: no clipping
-  bool accumulate = false;  ///< add to the gradients of the call before
+  bool accumulate = false;  ///< add to the gradients of the call before, which made no update
   bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
   std::uint64_t key = 0;    ///< of this step's random numbers
   bool graph = true;        ///< may the step be captured and replayed, where the device has such

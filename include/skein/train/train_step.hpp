@@ -92,8 +92,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const auto& batch = parts_.device.stage(given);
     nn::lap(loss(), StepPart::load);
     settle_scale();
-    if (!options.accumulate) accumulated_ = 0;  // gradients without an update, if there are such, are given up
-    if (accumulated_ == 0) {                    // of an accumulation, its first batch
+    optim::join_accumulation(options.accumulate, accumulated_);
+    if (accumulated_ == 0) {  // of an accumulation, its first batch
       if (parts_.policy_state.before_step(step_ + 1)) model().weights().changed();
       parts_.buffers.keep(model());
     }
@@ -181,14 +181,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return step_;
   }
   void set_steps(std::int64_t n) { step_ = n; }
-  /// How the loss is scaled: dynamically for fp16, not at all for bf16, as they come. Throws ArgumentError for values that cannot
-  /// scale.
+  /// How the loss is scaled: dynamically for fp16, not at all for bf16, as they come. An accumulation that has begun is given up
+  /// where that is another. Throws ArgumentError for values that cannot scale.
   void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
     scaling.check();
     settle_scale();
     if (scaling == scale_.scaler().options()) return;
-    scale_.set(scaling);
-    parts_.device.forget();  // a captured step looks for overflows, or does not
+    scale_.set(scaling), accumulated_ = 0;  // gradients that wait for their update have the scale before
+    parts_.device.forget();                 // a captured step looks for overflows, or does not
   }
   /// The scale as it stands. Waits for a device.
   optim::LossScaler& loss_scaler() requires Model::scales_loss {

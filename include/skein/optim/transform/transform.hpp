@@ -119,7 +119,19 @@ namespace detail {
 [[noreturn]] SKEIN_NOINLINE inline void refuse_lr_factor(double factor) {
   throw ArgumentError(text("step: .lr_factor is {}: a factor of the rate is finite and not negative", factor));
 }
+[[noreturn]] SKEIN_NOINLINE inline void refuse_accumulation() {
+  throw ArgumentError(
+      "step: .accumulate adds to the gradients of the calls before, of which none waits for its update: leave it out in the "
+      "first "
+      "call of each step, and say .update = false in all but the last");
+}
 }  // namespace detail
+/// Before a call of a step by hand, of which so many calls have gone: those are given up, unless this one adds to their
+/// gradients. Throws ArgumentError where there are none to add to.
+inline void join_accumulation(bool adds, long& calls) {
+  if (!adds) calls = 0;
+  else if (calls == 0) [[unlikely]] detail::refuse_accumulation();
+}
 /// Throws ArgumentError for what is no norm to clip by: the option .clip_norm of `who`.
 inline void check_clip_norm(const char* who, double norm) {
   if (!(norm >= 0)) [[unlikely]]

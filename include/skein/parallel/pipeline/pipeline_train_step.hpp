@@ -79,8 +79,9 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     const bool together = program.synchronous;
     const double clip = optim::clip_norm_of(asked_optimizer_, options.clip_norm);
     check_alone(together, options.accumulate || !options.update, clip > 0);
-    if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size);
-    if (!options.accumulate) carried_ = {};
+    optim::join_accumulation(options.accumulate, accumulated_);
+    if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size), carried_ = {};
+    const long before = std::exchange(accumulated_, 0);  // of a step that throws nothing waits
     detail::PipelineCall call;
     call.size = size;
     call.phase = nn::Phase::training;
@@ -98,7 +99,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
       carried_ += s;  // in the order of the micro-batches
     Sums sums = call.update && together ? run_.updates.sums_of_all() : carried_;
-    accumulated_ = call.update ? 0 : accumulated_ + 1;
+    accumulated_ = call.update ? 0 : before + 1;
     if (call.update) {
       const bool counts = !call.look || scaler_.update(run_.updates.overflowed());
       step_ += !counts ? 0 : together ? 1 : program.micros;
@@ -152,7 +153,9 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// values that cannot scale.
   void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
     scaling.check();
-    if (!(scaling == scaler_.options())) scaler_ = scaler_.with(scaling);
+    if (scaling == scaler_.options()) return;
+    scaler_ = scaler_.with(scaling);
+    accumulated_ = 0;  // gradients that wait for their update have the scale before: they are given up
   }
   /// The scale as it stands.
   optim::LossScaler& loss_scaler() requires Model::scales_loss { return scaler_; }
