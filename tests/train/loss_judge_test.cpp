@@ -221,6 +221,9 @@ TEST_CASE("averages of the weights: exponential after each step, the mean over t
   sk::train::AveragedModel other{larger, sk::train::ema(0.75)};
   CHECK_THROWS_WITH(sk::train::from_bytes(bytes, other), Catch::Contains("weights and 0 buffer values, this one"));
   CHECK(other.count() == 0);
+  for (const double decay : {-0.5, 1.0, std::nan("")})
+    CHECK_THROWS_WITH((sk::train::AveragedModel{larger, sk::train::AverageOptions{.decay = decay}}),
+                      Catch::StartsWith("AveragedModel: .decay is "));
   {
     const auto initial = other.model().modify();
     for (std::size_t i = 0; i < initial.size(); ++i) initial[i] = 1e9f;  // far from the weights: only a copy is exact

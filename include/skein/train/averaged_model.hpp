@@ -38,8 +38,13 @@ template <class Model> class AveragedModel {
   static_assert(on_host<typename Model::device>, "AveragedModel: averages are made on the Cpu: take a model that is there");
 
  public:
+  /// Throws ArgumentError for a decay by which nothing would ever be averaged.
   AveragedModel(Model& trained, AverageOptions options)
-      : trained_(&trained), state_(std::make_shared<State>(trained.seed())), options_(options) {}
+      : trained_(&trained), state_(std::make_shared<State>(trained.seed())), options_(options) {
+    if (!(options.decay >= 0 && options.decay < 1))
+      throw ArgumentError("AveragedModel: .decay is " + std::to_string(options.decay) +
+                          ": between 0 and 1, as ema(0.999) has it; 0: the mean over the ends of epochs, as of swa(5)");
+  }
 
   /// The model of the averages; before the first one it has initial weights.
   Model& model() { return state_->average; }
