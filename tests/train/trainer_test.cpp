@@ -172,7 +172,7 @@ TEST_CASE("options that would do nothing or harm are refused before a step", "[t
           "a batch of 1000 over all ranks is more than the 203 samples");
   refused({.schedule = [=](std::int64_t) { return nan; }}, "fit: the .schedule returns nan for step 1");
   refused({.schedule = [](std::int64_t step) { return step < 10 ? 1.0f : -1.0f; }}, "fit: the .schedule returns -1 for step 11");
-  refused({.schedule = sk::optim::constant(-1)}, "fit: the .schedule returns -1 for step 1");
+  refused({.schedule = [](std::int64_t) { return -1.0f; }}, "fit: the .schedule returns -1 for step 1");
   refused(
       {.callbacks = {sk::train::EarlyStopping{.watch = sk::train::highest("acuracy")}}},
       "fit: EarlyStopping watches 'acuracy', which this fit does not measure; the training, as there is no .validate set, has "
