@@ -128,6 +128,16 @@ TEST_CASE("a watched name that a fit will not measure is refused before it, unle
   EarlyStopping own{.watch = highest("F1")};
   CHECK(says({adds, std::ref(own)}).empty());
   CHECK_THAT(says({std::ref(own), adds}), Catch::StartsWith("fit: EarlyStopping watches 'F1'"));
+  CHECK(says({[](auto& record) { record.validation.set("F1", 0.5); }, std::ref(own)}).empty());
+  const auto refused = Catch::StartsWith("fit: EarlyStopping watches 'F1'");  // those in front cannot add it
+  CHECK_THAT(says({TimeLimit{.seconds = 1}, std::ref(own)}), refused);
+  CHECK_THAT(says({[](const EpochRecord&) {}, std::ref(own)}), refused);
+  CHECK_THAT(says({[](const EpochRecord&, FitControl&) {}, std::ref(own)}), refused);
+  struct Prints {
+    void on_epoch_end(const EpochRecord&, FitControl&) const {}
+  };
+  CHECK_THAT(says({Prints{}, std::ref(own)}), refused);
+  CHECK_THAT(says({adds, EarlyStopping{.watch = lowest("accuracy")}}), Catch::StartsWith("EarlyStopping takes the least"));
 }
 
 TEST_CASE("a value whose better direction is known is not watched in the other one") {

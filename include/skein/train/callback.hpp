@@ -38,6 +38,11 @@ template <class T> concept HasEpochBegin = requires(T t, FitControl c) { t.on_ep
 template <class T> concept HasEpochEnd = requires(T t, EpochRecord r, FitControl c) { t.on_epoch_end(r, c); };
 template <class T> concept HasStepEnd = requires(T t, const StepRecord& r, FitControl c) { t.on_step_end(r, c); };
 template <class T> concept HasUpdate = requires(T t) { t.on_update(std::int64_t{1}); };
+/// At the end of an epoch it takes a record that it cannot change. A template is not asked: its body need not compile for such.
+template <class T> concept ReadsEpochEnd = requires { &T::on_epoch_end; }
+&&requires(T t, const EpochRecord& r, FitControl c) { t.on_epoch_end(r, c); };
+template <class T> concept ReadsEpoch = requires { &T::operator(); }
+&&(std::invocable<T&, const EpochRecord&, FitControl&> || std::invocable<T&, const EpochRecord&>);
 template <class T> concept IsEpochFunction = std::invocable<T&, EpochRecord&, FitControl&> || std::invocable<T&, EpochRecord&>;
 /// It looks at one value of the epochs, and adds none.
 template <class T> concept HasWatch = requires(const T& t) {
@@ -152,7 +157,9 @@ class AnyCallback {
       else return nullptr;
     }
     bool adds_scores() const override {
-      return !detail::HasWatch<Inner> && (detail::HasEpochEnd<Inner> || detail::IsEpochFunction<Inner>);
+      if constexpr (detail::HasWatch<Inner>) return false;
+      else if constexpr (detail::HasEpochEnd<Inner>) return !detail::ReadsEpochEnd<Inner>;
+      else return detail::IsEpochFunction<Inner> && !detail::ReadsEpoch<Inner>;
     }
     std::string saved_as() override {
       if constexpr (detail::HasNamedState<Inner>) return inner().saved_as();

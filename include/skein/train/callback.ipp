@@ -32,10 +32,11 @@ SKEIN_INLINE bool Callbacks::wants_steps() const {
 }
 
 SKEIN_INLINE void Callbacks::check_watches(const EpochRecord& measured) {
+  bool more = false;  // names of a callback's own, which those behind it may watch
   for (AnyCallback& each : all_) {
-    if (each.adds_scores()) return;  // names of its own, which the others may watch
+    more = more || each.adds_scores();
     const std::string name = each.saved_as();
-    if (const Watch* const watch = each.watch()) check_watch(measured, *watch, name.empty() ? "a callback" : name.c_str());
+    if (const Watch* const watch = each.watch()) check_watch(measured, *watch, name.empty() ? "a callback" : name.c_str(), more);
   }
 }
 

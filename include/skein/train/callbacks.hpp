@@ -96,7 +96,7 @@ struct TimeLimit {
 
   void on_fit_begin(FitControl&) { start = last = last_epoch = now(); }
   void on_step_end(const StepRecord&, FitControl& control);
-  void on_epoch_end(EpochRecord&, FitControl& control);
+  void on_epoch_end(const EpochRecord&, FitControl& control);
 
   double start = 0, last = 0, last_epoch = 0, longest = 0;  // state
 

@@ -70,7 +70,7 @@ SKEIN_INLINE void TimeLimit::on_step_end(const StepRecord&, FitControl& control)
   if (!whole_epochs) check(last, longest, "step", control);
 }
 
-SKEIN_INLINE void TimeLimit::on_epoch_end(EpochRecord&, FitControl& control) {
+SKEIN_INLINE void TimeLimit::on_epoch_end(const EpochRecord&, FitControl& control) {
   if (whole_epochs) check(last_epoch, longest, "epoch", control);
   last = now();  // validation is no step
 }

@@ -27,8 +27,8 @@ inline Watch lowest(std::string name) { return {std::move(name), false}; }
 double watched_value(const EpochRecord& epoch, const Watch& watch);
 
 /// Throws ArgumentError, with the callback's name, where the record of an epoch that is still to come, with what a fit measures,
-/// has no such value, or where the other direction is better.
-void check_watch(const EpochRecord& measured, const Watch& watch, const char* callback);
+/// has no such value, or where the other direction is better. `more`: the record may get values that are not known yet.
+void check_watch(const EpochRecord& measured, const Watch& watch, const char* callback, bool more = false);
 
 /// The best value so far of what is watched, and its epoch. Part of the state of a callback.
 struct BestValue {

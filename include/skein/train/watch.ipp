@@ -67,9 +67,9 @@ SKEIN_INLINE double watched_value(const EpochRecord& epoch, const Watch& watch) 
   return name == "accuracy" ? scores->accuracy : not_measured;
 }
 
-SKEIN_INLINE void check_watch(const EpochRecord& measured, const Watch& watch, const char* callback) {
+SKEIN_INLINE void check_watch(const EpochRecord& measured, const Watch& watch, const char* callback, bool more) {
   detail::check_direction(watch, callback);
-  if (const double value = watched_value(measured, watch); value == value) return;
+  if (const double value = watched_value(measured, watch); more || value == value) return;
   throw ArgumentError("fit: " + std::string(callback) + " watches '" + watch.name + "', which this fit does not measure; " +
                       detail::what_there_is(measured, watch));
 }
