@@ -271,6 +271,19 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
   CHECK_THROWS_WITH(sk::load_npz(folder / "all.npz", wider, {.except = "*"}), Catch::Contains("is the name of all"));
 }
 
+TEST_CASE("An array of another shape is left out by an advice that load_npz takes, or there is none", "[train]") {
+  const support::TemporaryFolder folder;
+  sk::Model<nn::Linear<3>, sk::Shape<4>> narrow{sk::Seed{1}};  // "weight" and "bias"
+  sk::save_npz(folder / "w.npz", narrow);
+  sk::Model<nn::Linear<3>, sk::Shape<5>> wide{sk::Seed{2}};
+  CHECK_THROWS_WITH(sk::load_npz(folder / "w.npz", wide), Catch::EndsWith("{.except = \"weight\"} leaves it out"));
+  CHECK_NOTHROW(sk::load_npz(folder / "w.npz", wide, {.except = "weight"}));
+  sk::Model<nn::Sequential<nn::Linear<3>>, sk::Shape<4>> one{sk::Seed{1}};  // "0.weight" and "0.bias": no other layer
+  sk::save_npz(folder / "one.npz", one);
+  sk::Model<nn::Sequential<nn::Linear<3>>, sk::Shape<5>> other{sk::Seed{2}};
+  CHECK_THROWS_WITH(sk::load_npz(folder / "one.npz", other), Catch::EndsWith("or in the other layout (WeightLayout::pytorch)"));
+}
+
 TEST_CASE("Parameters are visited by name as views without padding", "[train]") {
   Model model{sk::Seed{1}};
   long count = 0;

@@ -14,7 +14,6 @@
 #include "../plan/program.hpp"
 #include "../tensor/npz.hpp"
 #include "host_copy.hpp"
-#include "weights_file.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -44,8 +43,14 @@ struct ArrayInFile {
 /// its features is not known: a flattened image reaches it through a layer that may reorder features or join them with others.
 ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout,
                           const std::string& path, std::string_view name);
-/// Throws FileError where `found` is another shape than the file's array must have.
-void check_shape(const std::string& path, std::string_view name, std::span<const long> found, const ArrayInFile& wanted);
+/// The names of a program's parameters and buffers.
+std::vector<std::string> names_of_arrays(std::span<const plan::Entry> parameters, std::span<const plan::Entry> buffers,
+                                         std::span<const plan::PathPart> paths);
+/// Is the array left as it is: options.except names it.
+bool is_excepted(const WeightOptions& options, std::string_view name);
+/// Throws FileError where `found` is another shape than the file's array must have; `known`: the names of the model's arrays.
+void check_shape(const std::string& path, const std::string& name, std::span<const long> found, const ArrayInFile& wanted,
+                 const std::vector<std::string>& known);
 /// Throws FileError for names in a file that the model does not have; if `partial`, where the model has none of them. Throws
 /// ArgumentError where options.except names none of the model's arrays, or all.
 void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
@@ -115,19 +120,19 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
   using Scalar = typename Model::Scalar;
   const NpzFile file(path);
   train::detail::check_layout(path, file.comment(), options.layout);
-  std::vector<std::string> known;
-  const LoadOptions taken{.except = options.except};
+  const std::vector<std::string> known =
+      train::detail::names_of_arrays(Model::program.parameters(), Model::program.buffers(), Model::program.parts());
   const auto staged = [&](auto arena, std::span<const plan::Entry> entries) {
     train::HostCopy<Scalar, typename Model::device> copy;
     const Scalar* now = copy.read(arena.data, arena.size, model.where());
     std::vector<Scalar> next(now, now + arena.size);
     for (const plan::Entry& e : entries) {
-      const std::string& name = known.emplace_back(std::string_view(Model::program.name(e)));
-      if (!train::weight_matches(taken, "parameters/" + name) || (options.partial && !file.contains(name))) continue;
+      const std::string name(std::string_view(Model::program.name(e)));
+      if (train::detail::is_excepted(options, name) || (options.partial && !file.contains(name))) continue;
       const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);
-        train::detail::check_shape(path, name, found.shape(), place);
+        train::detail::check_shape(path, name, found.shape(), place, known);
         train::detail::walk(place, next.data() + e.offset, found.data(), [](Scalar& to, const Scalar& from) { to = from; });
       });
     }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../optim/groups.hpp"
 #include "weights_npz.hpp"
 
 SKEIN_BEGIN_COLD
@@ -235,14 +236,33 @@ SKEIN_INLINE std::string tuple_text(std::span<const long> extents) {
   return text + ")";
 }
 
-SKEIN_INLINE void check_shape(const std::string& path, std::string_view name, std::span<const long> found,
-                              const ArrayInFile& wanted) {
+SKEIN_INLINE std::vector<std::string> names_of_arrays(std::span<const plan::Entry> parameters,
+                                                      std::span<const plan::Entry> buffers,
+                                                      std::span<const plan::PathPart> paths) {
+  std::vector<std::string> names;
+  for (const auto& entries : {parameters, buffers})
+    for (const plan::Entry& e : entries) names.emplace_back(std::string_view(plan::name_of(paths, e)));
+  return names;
+}
+
+SKEIN_INLINE bool is_excepted(const WeightOptions& options, std::string_view name) {
+  return !options.except.empty() && optim::matches(options.except, name);
+}
+
+/// How to load all other arrays: without this one's layer, or without this one where it is of none. Empty: there are no others.
+SKEIN_INLINE std::string advice_without(const std::string& name, const std::vector<std::string>& known) {
+  const std::string layer = name.substr(0, name.rfind('.') + 1), pattern = layer.empty() ? name : layer + "*";
+  const bool others = std::any_of(known.begin(), known.end(), [&](const std::string& n) { return !optim::matches(pattern, n); });
+  return others ? "; {.except = \"" + pattern + "\"} leaves it out" : "";
+}
+
+SKEIN_INLINE void check_shape(const std::string& path, const std::string& name, std::span<const long> found,
+                              const ArrayInFile& wanted, const std::vector<std::string>& known) {
   if (std::equal(found.begin(), found.end(), wanted.shape.begin(), wanted.shape.end())) return;
   throw FileError(path, -1,
-                  "the array '" + std::string(name) + "' has the shape " + tuple_text(found) + ", the model's is " +
+                  "the array '" + name + "' has the shape " + tuple_text(found) + ", the model's is " +
                       tuple_text({wanted.shape.data(), wanted.shape.size()}) +
-                      ": it is another network's, or in the other layout (WeightLayout::pytorch); {.except = \"" +
-                      std::string(name.substr(0, name.rfind('.') + 1)) + "*\"} leaves it out");
+                      ": it is another network's, or in the other layout (WeightLayout::pytorch)" + advice_without(name, known));
 }
 
 /// "'0.weight', '0.bias', '2.weight', ...".
@@ -254,8 +274,7 @@ SKEIN_INLINE std::string some_of(const std::vector<std::string>& names) {
 
 SKEIN_INLINE void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
                               const WeightOptions& options) {
-  const LoadOptions taken{.except = options.except};
-  const auto left = [&](const std::string& name) { return !weight_matches(taken, "parameters/" + name); };
+  const auto left = [&](const std::string& name) { return is_excepted(options, name); };
   const std::size_t all = known.size();
   std::erase_if(known, left), std::erase_if(found, left);
   if (!options.except.empty() && (known.size() == all || known.empty()))
