@@ -173,6 +173,8 @@ TEST_CASE("take, slice, subset and split share the samples") {
   DatasetView(chosen).labels(first, label);
   CHECK(label[0] == 1);
   CHECK(thrown([&] { all.subset({20}); }).text == "subset: index 20 is outside a data set of 20 samples");
+  CHECK(thrown([&] { split(all, 80); }).text ==
+        "split: the fraction is 80: give the share of the first part, from 0 to 1, as in split(set, 0.8)");
   const auto [train, validation] = split(all, 0.75, {3});
   CHECK(train.size() == 15);
   CHECK(validation.size() == 5);

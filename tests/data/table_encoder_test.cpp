@@ -348,7 +348,8 @@ TEST_CASE("splits: at random, whole groups on one side, the past before the futu
   CHECK(past.size() >= 70);
   CHECK(sk::data::split(table, 0, sk::data::by_time("day")).first.rows() == 0);
   CHECK(sk::data::split(table, 1, sk::data::by_group("patient")).second.rows() == 0);
-  CHECK_THROWS_AS(sk::data::split(table, 1.5), sk::ArgumentError);
+  CHECK_THROWS_WITH(sk::data::split(table, 1.5),
+                    Catch::StartsWith("split: the fraction is 1.5: give the share of the first part"));
   CHECK(thrown([] {
           sk::data::split(parse_csv("g,x\n,1\n", "t"), 0.5, sk::data::by_group("g"));
         }).says("column \"g\" has no value in data row 1: each row needs a group"));

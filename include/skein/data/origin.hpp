@@ -35,6 +35,8 @@ template <class T> Origin origin_of(const T& d) {
 }
 /// For Origin::split: of samples chosen from a set that was split already, or not (0).
 std::uint64_t hash_of_split(std::span<const std::int64_t> chosen, std::uint64_t before);
+/// How many of so many samples are the first part of a split. Throws ArgumentError where the fraction is none.
+std::int64_t first_of_split(std::int64_t size, double fraction);
 /// Adds the origin of one more of the sets that data::join puts side by side. Throws ArgumentError where they are of other
 /// splits.
 void join_origin(Origin& all, const Origin& next);

@@ -2,6 +2,7 @@
 // The bodies of origin.hpp.
 #pragma once
 #include "../core/hash.hpp"
+#include "../core/text.hpp"
 #include "origin.hpp"
 
 SKEIN_BEGIN_COLD
@@ -17,6 +18,13 @@ SKEIN_INLINE std::uint64_t detail::hash_of_split(std::span<const std::int64_t> c
   hash.add(before);
   for (const std::int64_t i : chosen) hash.add(static_cast<std::uint64_t>(i));
   return hash.value() | 1;
+}
+
+SKEIN_INLINE std::int64_t detail::first_of_split(std::int64_t size, double fraction) {
+  if (!(fraction >= 0 && fraction <= 1))
+    throw ArgumentError(
+        text("split: the fraction is {}: give the share of the first part, from 0 to 1, as in split(set, 0.8)", fraction));
+  return static_cast<std::int64_t>(static_cast<double>(size) * fraction + 0.5);
 }
 
 SKEIN_INLINE void detail::join_origin(Origin& all, const Origin& next) {

@@ -111,9 +111,7 @@ template <class Data> Subset<std::remove_cvref_t<Data>> slice(Data&& data, std::
 /// A random split in two: `auto [train, validation] = split(set, 0.9)`. Every sample is in one of them; the seed decides.
 template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& data, double fraction, Seed seed = {}) {
   detail::assert_held<const Data&>();
-  if (!(fraction >= 0 && fraction <= 1)) throw ArgumentError("split: the fraction must lie between 0 and 1");
-  const std::int64_t size = static_cast<std::int64_t>(data.size());
-  const std::int64_t head = static_cast<std::int64_t>(static_cast<double>(size) * fraction + 0.5);
+  const std::int64_t size = static_cast<std::int64_t>(data.size()), head = detail::first_of_split(size, fraction);
   const Permutation order(size, seed, -1);
   std::vector<std::int64_t> first, second;
   for (std::int64_t i = 0; i < size; ++i) (i < head ? first : second).push_back(order(i));

@@ -10,11 +10,6 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
-SKEIN_INLINE std::int64_t rows_of_first(const Table& table, double fraction) {
-  if (!(fraction >= 0 && fraction <= 1)) throw ArgumentError("split: the fraction must lie between 0 and 1");
-  return static_cast<std::int64_t>(static_cast<double>(table.rows()) * fraction + 0.5);
-}
-
 /// A number for each value: equal for equal values, numbered in the order of the values.
 template <class T> std::vector<std::int64_t> numbered(const std::vector<T>& values) {
   std::vector<T> sorted = values;
@@ -88,7 +83,7 @@ template <class InFirst> std::pair<Table, Table> part(const Table& table, const 
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, Seed seed) {
-  const std::int64_t head = detail::rows_of_first(table, fraction);
+  const std::int64_t head = detail::first_of_split(table.rows(), fraction);
   const Permutation order(table.rows(), seed, -1);
   std::vector<std::int64_t> first, second;
   for (std::int64_t i = 0; i < table.rows(); ++i) (i < head ? first : second).push_back(order(i));
@@ -96,7 +91,7 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
 }
 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, const Groups& groups, Seed seed) {
-  const std::int64_t wanted = detail::rows_of_first(table, fraction);
+  const std::int64_t wanted = detail::first_of_split(table.rows(), fraction);
   const std::vector<std::int64_t> group = detail::ranked(table, groups.column, "group");
   const std::int64_t count = group.empty() ? 0 : 1 + *std::max_element(group.begin(), group.end());
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
@@ -114,7 +109,7 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
 }
 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, const TimeOrder& time) {
-  const std::int64_t wanted = detail::rows_of_first(table, fraction);
+  const std::int64_t wanted = detail::first_of_split(table.rows(), fraction);
   const std::vector<std::int64_t> moment = detail::ranked(table, time.column, "time");
   if (const int column = table.column(time.column); table.is_text(column)) detail::check_times(table, column);
   std::vector<std::int64_t> sorted = moment;
