@@ -319,6 +319,12 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
   CHECK(thrown([] {
           Loader loader{ramp(0), {.batch = 1, .name = "the test set"}};
         }).text == "loader: the test set has no samples");
+  CHECK(says({.batch = 11, .last = LastBatch::drop}) ==
+        "loader: an epoch of the data set has no step: LastBatch::drop (of fit: .loader.last) leaves out batches that are not "
+        "full, and a batch of 11 over all ranks is more than its 10 samples: take a smaller batch, or LastBatch::keep");
+  CHECK(says({.batch = 12, .ranks = 2, .partition = Partition::local, .sizes = sizes, .last = LastBatch::drop})
+            .find("and rank 1 has 5 samples, of a batch of 12 it has 6: take a smaller batch") != std::string::npos);
+  CHECK(says({.batch = 10, .last = LastBatch::drop}) == "nothing");
   Loader loader{data, {.batch = 2, .prefetch = Prefetch::off}};
   auto outer = loader.epoch(0).begin();
   auto inner = loader.epoch(1).begin();

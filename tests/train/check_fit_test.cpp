@@ -35,8 +35,3 @@ TEST_CASE("weights are compared between steps only where a policy keeps them the
   CHECK_THROWS_WITH(check_replica_options({.ranks = 2, .same_weights = Same::never}, 10), Contains("leave it out"));
   CHECK_THROWS_WITH(check_replica_options({.ranks = 2, .same_weights = Same::after_step}, -1), Contains("0 or more"));
 }
-
-TEST_CASE("an epoch without a step is refused") {
-  CHECK_NOTHROW(check_steps(1, 10, 10));
-  CHECK_THROWS_WITH(check_steps(0, 64, 40), Contains("a batch of 64 over all ranks is more than the 40 samples"));
-}

@@ -169,7 +169,8 @@ TEST_CASE("options that would do nothing or harm are refused before a step", "[t
   refused({.clip_norm = static_cast<double>(nan)}, "fit: .clip_norm is nan");
   refused({.threads = -2}, "fit: .threads is -2");
   refused({.batch = 1000, .loader = {.last = sk::data::LastBatch::drop}},
-          "a batch of 1000 over all ranks is more than the 203 samples");
+          "loader: an epoch of the training data set has no step: LastBatch::drop (of fit: .loader.last) leaves out batches that "
+          "are not full, and a batch of 1000 over all ranks is more than its 203 samples: take a smaller batch");
   refused({.schedule = [=](std::int64_t) { return nan; }}, "fit: the .schedule returns nan for step 1");
   refused({.schedule = [](std::int64_t step) { return step < 10 ? 1.0f : -1.0f; }}, "fit: the .schedule returns -1 for step 11");
   refused({.schedule = [](std::int64_t) { return -1.0f; }}, "fit: the .schedule returns -1 for step 1");

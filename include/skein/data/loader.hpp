@@ -84,7 +84,7 @@ template <class Scalar = float> class Loader {
                 "a Loader stages samples as float or double; tokens come of a Loader<> too, with .tokens = true");
 
  public:
-  /// Makes all staging memory. Throws ArgumentError for options that contradict each other.
+  /// Makes all staging memory. Throws ArgumentError for options that contradict each other, or leave an epoch without a step.
   Loader(DatasetView data, const LoaderOptions& options);
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;

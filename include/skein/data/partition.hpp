@@ -100,6 +100,22 @@ constexpr std::int64_t local_steps(std::span<const std::int64_t> sizes, long bat
   return steps;
 }
 
+/// Throws ArgumentError: an epoch has no step. `sizes`: of Partition::local, else empty.
+[[noreturn]] inline void refuse_no_step(const char* set, std::int64_t size, std::span<const std::int64_t> sizes, long batch,
+                                        LastBatch last) {
+  const std::string what = "loader: an epoch of " + std::string(set) + " has no step: ";
+  if (last == LastBatch::keep) throw ArgumentError(what + "no rank has samples");
+  std::string why =
+      "a batch of " + std::to_string(batch) + " over all ranks is more than its " + std::to_string(size) + " samples";
+  const int ranks = static_cast<int>(sizes.size());
+  for (int r = ranks - 1; r >= 0; --r)
+    if (const std::int64_t own = sizes[static_cast<std::size_t>(r)], part = local_batch(batch, ranks, r); own < part)
+      why = "rank " + std::to_string(r) + " has " + std::to_string(own) + " samples, of a batch of " + std::to_string(batch) +
+            " it has " + std::to_string(part);
+  throw ArgumentError(what + "LastBatch::drop (of fit: .loader.last) leaves out batches that are not full, and " + why +
+                      ": take a smaller batch, or LastBatch::keep");
+}
+
 /// What `rank` serves in `step` of its own shard; empty once it has served all. `sizes` holds the shards of all ranks.
 constexpr Share local_share(std::span<const std::int64_t> sizes, long batch, int rank, std::int64_t step) {
   const int ranks = static_cast<int>(sizes.size());

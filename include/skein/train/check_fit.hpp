@@ -41,14 +41,6 @@ inline void check_fit_options(const FitOptions& options) {
     throw ArgumentError(
         text("fit: .checkpoint.keep is {}: keep 2 or more, so that there is one before the last, which may be damaged", o.keep));
 }
-/// Throws ArgumentError where an epoch has no step.
-inline void check_steps(std::int64_t steps, long batch, std::int64_t samples) {
-  if (steps == 0)
-    throw ArgumentError(
-        text("fit: an epoch has no step: .loader = {.last = LastBatch::drop} leaves out batches that are not full, and "
-             "a batch of {} over all ranks is more than the {} samples of the training data set",
-             batch, samples));
-}
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
 

@@ -26,7 +26,6 @@ template <class Scalar> class FitBatches {
   /// A call of all ranks. Throws ArgumentError where an epoch has no step.
   FitBatches(FitSteps<Scalar>& steps, const data::DatasetView& train, const FitOptions& options, const FitFacts& facts, Seed seed)
       : options_(options), facts_(facts), seed_(seed), sizes_(sizes_of_shards(steps, train)), training_(train, of_training()) {
-    check_steps(training_.steps(), training_.batch(), train.size());
     if (options.validate) validation_ = std::make_unique<Loader>(options.validate, of_validation());
   }
 
