@@ -57,6 +57,20 @@ std::string number(std::uint32_t n) {
 std::string chunk(const std::string& typed, std::size_t length) {
   return number(static_cast<std::uint32_t>(length)) + typed + number(png_check(typed));
 }
+/// A PNG file of two pixels in a row of these bytes, stored as they are; `more`: chunks before them.
+std::string png_of_two(int bits, int kind, const std::string& row, const std::string& more = "") {
+  const std::string filtered = '\0' + row;
+  const auto size = static_cast<unsigned>(filtered.size());
+  std::string data("\x78\x01\x01", 3);
+  for (const unsigned n : {size, ~size}) data += static_cast<char>(n), data += static_cast<char>(n >> 8);
+  data += filtered;
+  std::uint32_t a = 1, b = 0;
+  for (const char c : filtered) a += static_cast<unsigned char>(c), b += a;
+  data += number(b << 16 | a);
+  const std::string header =
+      "IHDR" + number(2) + number(1) + static_cast<char>(bits) + static_cast<char>(kind) + std::string(3, '\0');
+  return "\x89PNG\r\n\x1a\n" + chunk(header, 13) + more + chunk("IDAT" + data, data.size()) + chunk("IEND", 0);
+}
 std::string bytes_of(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -123,19 +137,10 @@ TEST_CASE("A JPEG file is read, and one that is cut off is refused") {
 
 TEST_CASE("Colours become gray as JPEG has it, and 16 bits 8, without a curve") {
   const support::TemporaryFolder folder;
-  const std::string path = folder / "image.png", eight = folder / "eight.png";
+  const std::string path = folder / "image.png";
   write_png(path, {{1, 4}, 3, {255, 0, 0, 0, 255, 0, 0, 0, 255, 90, 90, 90}});
   CHECK(read_image(path, 1).values == std::vector<std::uint8_t>{76, 150, 29, 90});
-  write_png(eight, {{1, 2}, 1, {64, 128}});
-  std::string sixteen = bytes_of(eight);  // of one row: the bits, and a filter's byte with twice two bytes, stored as they are
-  const std::string row("\0\x40\x40\x80\x80", 5);
-  std::string data = std::string("\x78\x01\x01\x05\0\xfa\xff", 7) + row;
-  std::uint32_t a = 1, b = 0;
-  for (const char c : row) a += static_cast<unsigned char>(c), b += a;
-  data += number(b << 16 | a);
-  std::string header = sixteen.substr(12, 17);
-  header[12] = 16;
-  write(path, sixteen.substr(0, 8) + chunk(header, 13) + chunk("IDAT" + data, data.size()) + chunk("IEND", 0));
+  write(path, png_of_two(16, 0, "\x40\x40\x80\x80"));
   CHECK(read_image(path, 1).values == std::vector<std::uint8_t>{64, 128});
   std::string print(fixtures::gray_jpeg, fixtures::gray_jpeg + sizeof fixtures::gray_jpeg);
   const std::size_t frame = print.find("\xff\xc0");  // its components: from one to four
@@ -146,6 +151,24 @@ TEST_CASE("Colours become gray as JPEG has it, and 16 bits 8, without a curve") 
   print.insert(scan + 7, std::string("\2\0\3\0\4\0", 6));
   write(path, print);
   CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("four colors of print"));
+}
+
+TEST_CASE("Half-transparent pixels are laid over black by their values, whatever the kind of the PNG file") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "image.png";
+  const auto values = [&](int bits, int kind, const std::string& row, const std::string& more, int channels) {
+    write(path, png_of_two(bits, kind, row, more));
+    return read_image(path, channels).values;
+  };
+  using Bytes = std::vector<std::uint8_t>;
+  constexpr int gray = 4, coloured = 6, palette = 3;
+  CHECK(values(8, coloured, {"\xc8\x64\xff\x80\xc8\x64\xff\0", 8}, "", 3) == Bytes{100, 50, 128, 0, 0, 0});
+  CHECK(values(8, coloured, {"\xc8\xc8\xc8\x80\xc8\xc8\xc8\xff", 8}, "", 1) == Bytes{100, 200});
+  CHECK(values(8, gray, {"\xc8\x80\xc8\x40", 4}, "", 1) == Bytes{100, 50});
+  CHECK(values(8, gray, {"\xc8\x80\xc8\x40", 4}, "", 3) == Bytes{100, 100, 100, 50, 50, 50});
+  CHECK(values(16, gray, {"\xc8\xc8\x80\x80\xc8\xc8\xff\xff", 8}, "", 1) == Bytes{100, 200});
+  const std::string colours = chunk({"PLTE\xc8\x64\0\0\xc8\0", 10}, 6) + chunk({"tRNS\x80", 5}, 1);
+  CHECK(values(8, palette, {"\0\1", 2}, colours, 3) == Bytes{100, 50, 0, 0, 200, 0});
 }
 
 TEST_CASE("What a PNG file says of its gamma does not change its values") {

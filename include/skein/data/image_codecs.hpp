@@ -49,6 +49,17 @@ inline void make_gray(ImageBytes& image) {
   image.channels = 1;
 }
 
+/// Of pixels with their opacity behind their `channels` values: laid over black, by the values as they are, not as light.
+inline void lay_over_black(ImageBytes& image, int channels) {
+  std::vector<std::uint8_t>& v = image.values;
+  const auto own = static_cast<std::size_t>(channels), pixels = v.size() / (own + 1);
+  for (std::size_t i = 0; i < pixels; ++i)
+    for (std::size_t c = 0; c < own; ++c)
+      v[i * own + c] = static_cast<std::uint8_t>((v[i * (own + 1) + c] * v[i * (own + 1) + own] + 127) / 255);
+  v.resize(pixels * own);
+  image.channels = channels;
+}
+
 /// A PNG file without what it says of its gamma, by which libpng would change the values: they are taken as they are, as other
 /// tools of the field do it. Empty where it says nothing.
 inline std::vector<unsigned char> without_gamma(std::span<const unsigned char> bytes) {
@@ -77,17 +88,19 @@ inline ImageBytes read_png(const ImageSource& from, int channels) {
   if (!png_image_begin_read_from_memory(&reader, bytes.data(), bytes.size()))
     throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
   const bool coloured = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
-  reader.format = channels == 1 && !coloured ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
+  const auto opacity = reader.format & PNG_FORMAT_FLAG_ALPHA;  // else libpng lays it over black, in linear light
+  reader.format = (channels == 1 && !coloured ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB) | opacity;
   reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // as those of 8 bits are, where the file does not say it
   const auto height = static_cast<long>(reader.height), width = static_cast<long>(reader.width);
   if (height > 0 && width / 8 / 1032 > static_cast<long>(from.bytes.size()) / height)  // a bit a pixel, deflate's 1032 for 1
     throw FileError(from.path, 0,
                     "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
                         " pixels, which a PNG file of " + std::to_string(from.bytes.size()) + " bytes cannot hold");
-  ImageBytes image = image_of(from, height, width, coloured ? 3 : channels);
-  const png_color black{0, 0, 0};
-  if (!png_image_finish_read(&reader, &black, image.values.data(), 0, nullptr))
+  const int own = coloured ? 3 : channels;
+  ImageBytes image = image_of(from, height, width, own + (opacity != 0));
+  if (!png_image_finish_read(&reader, nullptr, image.values.data(), 0, nullptr))
     throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
+  if (opacity) lay_over_black(image, own);
   if (channels < image.channels) make_gray(image);
   return image;
 }
