@@ -122,6 +122,41 @@ TEST_CASE("a loaded training gives the callbacks of another rank than 0, which m
   }
 }
 
+TEST_CASE("on rank 0 too callbacks may be others where the loaded fit had made all its epochs") {
+  train::EarlyStopping stopping;
+  stopping.best.value = 0.25, stopping.best.epoch = 2;
+  const auto bytes = train::to_bytes(train::Callbacks{stopping});
+  FitState state;
+  Training training;
+  train::FileRecords saved = records();
+  saved.place.step = 0, saved.place.running = false;
+  saved.callbacks.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  state.resume({}, std::move(saved));
+  state.begin(order, 4, 3, training);
+  train::EarlyStopping same;
+  train::Callbacks others{[](train::EpochRecord&) {}, std::ref(same)};
+  state.begin_callbacks(others, 0);
+  CHECK(same.best.epoch == 2);
+}
+
+TEST_CASE("why callbacks could not be written down is forgotten where another training is loaded") {
+  struct Broken {
+    void on_update(std::int64_t) const {}
+    void serialize(train::OutArchive&, unsigned) const { throw sk::ArgumentError("no state"); }
+    void serialize(train::InArchive&, unsigned) const {}
+  };
+  FitState state;
+  Training training;
+  train::Callbacks broken{Broken{}};
+  state.begin(order, 4, 3, training);
+  state.begin_callbacks(broken, 0);
+  state.keep_callbacks();
+  state.forget_callbacks();
+  CHECK(state.callback_failure() == "no state");
+  state.resume({}, records());
+  CHECK(state.callback_failure().empty());
+}
+
 TEST_CASE("sums that are each rank's own are written for each of them, and each takes its own back") {
   const train::detail::FitFacts facts{.rank = 1, .ranks = 2, .local_sums = true};
   Training training;

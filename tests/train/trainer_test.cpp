@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <functional>
 #include <limits>
 #include <stdexcept>
@@ -502,6 +503,56 @@ TEST_CASE("callbacks go on where they were", "[train]") {
   resumed.load(folder / "half");
   CHECK(resumed.fit(data, options).size() == 4);
   CHECK(seen == 4);
+}
+
+TEST_CASE("a training that is saved after its last epoch has the states of its callbacks, each by its name", "[train]") {
+  Points points;
+  const auto data = points.set();
+  const support::TemporaryFolder folder;
+  const sk::train::ReduceOnPlateau halves{.factor = 0.5, .patience = 2, .threshold = 1e9};  // after the fourth epoch
+  const auto fit = [&](Model& model, int epochs, const std::string& loads, sk::train::Callbacks callbacks) {
+    auto trainer = trainer_of(model);
+    if (!loads.empty()) trainer.load(folder / loads);
+    trainer.fit(data, {.epochs = epochs, .batch = 16, .callbacks = std::move(callbacks), .progress = false, .threads = 1});
+    trainer.save(folder / "half");
+    return weights(model);
+  };
+  Model whole{sk::Seed{3}}, half{sk::Seed{3}}, rest{sk::Seed{4}}, other{sk::Seed{5}};
+  const auto expected = fit(whole, 6, "", {halves});
+  fit(half, 3, "", {halves});
+  std::filesystem::copy_file(folder / "half", folder / "three");
+  CHECK(fit(rest, 6, "half", {halves}) == expected);
+  CHECK(fit(other, 6, "three", {sk::train::TimeLimit{.seconds = 1e9}, halves}) == expected);  // others are no error
+}
+
+TEST_CASE("weights that a callback keeps are what a file that is saved after the fit has and goes on from", "[train]") {
+  Points points;
+  const auto data = points.set();
+  const support::TemporaryFolder folder;
+  struct KeepsFirst {
+    int stop;
+    void on_epoch_end(const sk::train::EpochRecord& r, sk::train::FitControl& c) const {
+      if (r.epoch == 1) c.keep_weights();
+      if (r.epoch == stop) c.stop("enough");
+    }
+  };
+  const auto with = [](int epochs, int stop = 0) {
+    return sk::FitOptions{.epochs = epochs, .batch = 16, .callbacks = {KeepsFirst{stop}}, .progress = false, .threads = 1};
+  };
+  for (const int stop : {0, 2}) {  // after all epochs, or before the last
+    Model first{sk::Seed{3}}, one{sk::Seed{3}}, second{sk::Seed{4}}, read{sk::Seed{5}};
+    trainer_of(one).fit(data, with(1));
+    auto trainer = trainer_of(first);
+    trainer.fit(data, with(stop == 0 ? 2 : 5, stop));
+    trainer.save(folder / "kept");
+    read.load(folder / "kept");
+    CHECK(weights(read) == weights(one));
+    auto resumed = trainer_of(second);
+    resumed.load(folder / "kept");
+    CHECK(resumed.train_step().steps() == 26);  // the optimizer is that of the last step
+    resumed.fit(data, with(4));
+    CHECK(weights(second) == weights(one));
+  }
 }
 
 TEST_CASE("a file of another network is refused, and changes nothing", "[train]") {

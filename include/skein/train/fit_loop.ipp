@@ -137,7 +137,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (work.control.stopping() && work.control.reason().size() > 0)
     work.progress.line("stopped: " + std::string(work.control.reason()));
   place().running = place().epoch < work.options.epochs;  // stopped: load() and fit() go on
-  if (place().running) state_.keep_callbacks();           // for a save() after the stop
+  state_.keep_callbacks();                                // for a save() after the fit
   place().ended = work.control.finishing();
   const bool goes_on = place().running && !place().ended;
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;

@@ -50,7 +50,8 @@ class FitState {
   /// A fit begins: it goes on, or its epochs count on from the last one's. An epoch has so many steps. Throws ArgumentError where
   /// a loaded training cannot go on so.
   void begin(const EpochOrder& order, std::int64_t steps, int epochs, SavedTraining& training);
-  /// After it. They go on where those of a loaded training were; they live until forget_callbacks().
+  /// After it. They go on where those of a loaded training were, of a fit that had made all its epochs by their names; they live
+  /// until forget_callbacks().
   void begin_callbacks(Callbacks& callbacks, int rank);
   void forget_callbacks() { callbacks_ = nullptr; }
   /// There is no fit to be made: the callbacks become those of the file.
@@ -68,7 +69,8 @@ class FitState {
   const std::string& callback_failure() const { return callback_failure_; }
 
  private:
-  void load_callbacks(Callbacks& callbacks, int rank) const;
+  /// `by_name`: they may be others than those of the file, on rank 0 too.
+  void load_callbacks(Callbacks& callbacks, int rank, bool by_name) const;
 
   TrainingPosition place_{};
   History history_{};
@@ -78,6 +80,7 @@ class FitState {
   std::string callback_state_;                // of a loaded training, until its fit begins
   std::string loaded_optimizer_;              // the same: lines of NamedValues
   bool resumed_ = false, continues_ = false;  // loaded; the fit that is going on goes on with it
+  bool loaded_whole_ = false;                 // the loaded fit had made all its epochs
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -44,6 +44,8 @@ SKEIN_INLINE void FitState::resume(const FitFacts& facts, FileRecords&& records)
   }
   history_ = std::move(records.history);
   callback_state_ = std::move(records.callbacks);
+  callback_failure_.clear();
+  loaded_whole_ = !place_.running;
   loaded_optimizer_ = std::move(records.optimizer);
   loaded_seed_ = Seed{place_.order.seed};
   resumed_ = true;
@@ -84,15 +86,15 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
                         ": go on with the same .batch and data");
 }
 
-SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank) const {
+SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank, bool by_name) const {
   constexpr const char* of = "the callbacks of the loaded training";
-  if (rank == 0) return from_bytes(byte_span(callback_state_), callbacks, of);
+  if (rank == 0 && !by_name) return from_bytes(byte_span(callback_state_), callbacks, of);
   for (const std::string& name : callbacks.load_by_name(byte_span(callback_state_), of)) say_begins_anew(name, rank);
 }
 
 SKEIN_INLINE void FitState::begin_callbacks(Callbacks& callbacks, int rank) {
   if (!callback_state_.empty() && continues_) {
-    if (callbacks.size() > 0) load_callbacks(callbacks, rank);
+    if (callbacks.size() > 0) load_callbacks(callbacks, rank, loaded_whole_);
     else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
   }
   callback_state_.clear();
@@ -100,8 +102,7 @@ SKEIN_INLINE void FitState::begin_callbacks(Callbacks& callbacks, int rank) {
 }
 
 SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
-  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, rank);
-  callback_state_.clear();
+  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, rank, false);
   resumed_ = place_.running = false;
 }
 

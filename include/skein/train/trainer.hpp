@@ -79,9 +79,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_, "fit");
     if (loop_.first_step_of_loaded() < 0) kept_weights_ = {};  // of another fit
     Steps steps(train_step_, kept_weights_);
-    History history = loop_.run(steps, train, options, kept_);
-    if (!loop_.state().position().running) kept_weights_ = {};  // else it was stopped, and a file that is saved now goes on
-    return history;
+    return loop_.run(steps, train, options, kept_);
   }
 
   /// Samples and targets that are no data set together are refused, and a data set for validation in the second place.
@@ -137,8 +135,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
                                         [this](const data::DatasetView& samples) { return predict(samples); });
   }
 
-  /// Writes model, buffers, optimizer state, step and place in the data to one file, so that load() and fit() go on with the same
-  /// bits. All ranks call it; rank 0 writes beside the old file and renames. Throws FileError (on every rank CommError).
+  /// Writes model, buffers, optimizer state, step, place in the data and the states of callbacks to one file, so that load() and
+  /// fit() go on with the same bits. Where a fit has given the model the weights that a callback kept (.restore_best), the file
+  /// has those, and goes on from them. All ranks call it; rank 0 writes beside the old file and renames. Throws FileError (on
+  /// every rank CommError).
   void save(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::save);
     policy_state().barrier();  // who has not called this is named
@@ -284,7 +284,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   OneThread calls_;
   train::detail::FitLoop<Scalar> loop_;
   train::KeptObjects kept_;
-  train::WeightsCopy<TrainStep> kept_weights_;  // of the fit that is going on, that was loaded, or that was stopped
+  train::WeightsCopy<TrainStep> kept_weights_;  // of the fit that is going on, that was loaded, or the last: a file goes on
   train::Preparation prepared_;
 };
 
