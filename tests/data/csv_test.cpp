@@ -260,6 +260,9 @@ TEST_CASE("an empty line of one column is a row without a value, nothing, or ref
 
 TEST_CASE("what is no table is refused by line and byte") {
   CHECK(fault_of("").text == "t.csv (byte 0): is empty: a table is wanted");
+  for (const char* mark : {"\xFF\xFE", "\xFE\xFF"})
+    CHECK(fault_of(mark + std::string("a\0,\0b\0\n\0", 8)).text ==
+          "t.csv (byte 0): begins with the mark of UTF-16: save it as UTF-8, which spreadsheets call \"CSV UTF-8\"");
   CHECK(fault_of("a,b\n1,2\n1\n").says("line 3: has 1 fields, the first line has 2"));
   CHECK(fault_of("a,b\n1,2,3\n").text == "t.csv (byte 8): line 2: has more than the 2 fields of the first line");
   CHECK(fault_of("a,b\n\"1,2\n3,4\n").text == "t.csv (byte 4): line 2: a quote is never closed");

@@ -204,6 +204,8 @@ struct CsvHead {
 };
 
 SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, const CsvOptions& options) {
+  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+    throw FileError(path, 0, "begins with the mark of UTF-16: save it as UTF-8, which spreadsheets call \"CSV UTF-8\"");
   const std::size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   CsvCursor cursor(text.substr(mark), options.separator);
   const MissingWords missing(options.missing);
