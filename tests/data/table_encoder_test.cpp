@@ -285,6 +285,18 @@ TEST_CASE("categories that are numbers stay numbers where a file has texts besid
         std::vector<float>{0, 1});
 }
 
+TEST_CASE("categories that are whole numbers beyond what a double tells apart are refused, and taken as texts") {
+  const std::string text = "user,y\n9007199254740992,0\n9007199254740993,1\n12,0\n";
+  TableEncoder encoder;
+  encoder.index({"user"}).label("y");
+  CHECK_THROWS_WITH(encoder.fit(parse_csv(text, "ids.csv")),
+                    Catch::StartsWith("ids.csv: column \"user\" has 9007199254740992 in data row 1: a double tells "
+                                      "whole numbers apart below 9007199254740992, so that") &&
+                        Catch::EndsWith("read it with {.text = {\"user\"}}"));
+  CHECK(encoder.fit(parse_csv(text, "ids.csv", {.text = {"user"}})).categories("user").size() == 3);
+  CHECK(encoder.fit(parse_csv("user,y\n900719925474099,0\n1e3,1\n", "ids.csv")).categories("user").size() == 2);
+}
+
 TEST_CASE("an encoder says what became of each column") {
   TableEncoder encoder = of_passengers();
   encoder.fit(parse_csv(fixtures::passengers, "passengers.csv"));

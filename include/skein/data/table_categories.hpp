@@ -47,6 +47,8 @@ std::vector<std::string> categories_of(const Table& table, int column);
 void check_given(const std::vector<std::string>& categories, const std::string& column);
 /// Throws ArgumentError where each of many rows has a category of its own.
 void check_repeats(const Table& table, int column, std::size_t categories, bool label);
+/// Throws ArgumentError where categories are numbers of a file that a double rounds, so that two may have become one.
+void check_exact(const Table& table, int column);
 /// Throws ArgumentError where the column's categories are texts and these rows have numbers, whose texts were not kept.
 void check_kind(const Table& table, int column);
 

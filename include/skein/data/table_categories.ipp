@@ -66,6 +66,18 @@ SKEIN_INLINE void check_repeats(const Table& table, int column, std::size_t cate
              : "take numbers by standardize(), leave out a column that numbers or names the rows, or give the .categories"));
 }
 
+SKEIN_INLINE void check_exact(const Table& table, int column) {
+  const Column& c = table.of(column);
+  if (c.is_text() || c.first_reworded() < 0) return;
+  constexpr double most = 9007199254740992.0;  // 2^53: above it a double is several whole numbers
+  for (std::int64_t r = 0; r < table.rows(); ++r)
+    if (const double v = table.number(r, column); v >= most || v <= -most)
+      table.refuse(r, column, shortest(v),
+                   "a double tells whole numbers apart below 9007199254740992, so that two categories may be one here: read it "
+                   "with {.text = {\"" +
+                       c.name() + "\"}}");
+}
+
 SKEIN_INLINE void check_kind(const Table& table, int column) {
   const Column& c = table.of(column);
   const std::int64_t first = c.is_text() ? -1 : c.first_reworded();

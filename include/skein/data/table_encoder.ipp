@@ -103,7 +103,7 @@ SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table)
   if (e.learns) e.categories = detail::categories_of(table, column);
   else
     for (const std::string& given : e.categories) e.of_texts = e.of_texts || !detail::is_short_number(given);
-  if (e.of_texts) detail::check_kind(table, column);
+  e.of_texts ? detail::check_kind(table, column) : detail::check_exact(table, column);
   if (e.learns && e.role == Role::one_hot && e.categories.size() > 1000)
     throw ArgumentError(table.path() + ": column " + in_quotes(e.name, '"') + " has " + std::to_string(e.categories.size()) +
                         " different values, of which one_hot learns up to 1000: take numbers by standardize(), many categories "
