@@ -186,7 +186,8 @@ TEST_CASE("ranks that ask for different rates take the first one's; stopping lea
   CHECK(control.rate_factor() == 0.5);
   control.agree_to_keep(true, 0.25);
   CHECK((control.rate_factor() == 0.25 && control.keeps_weights()));
-  CHECK_THROWS_WITH(control.set_rate_factor(-1), Catch::Contains("the factor of the rate is not negative"));
+  CHECK_THROWS_WITH(control.set_rate_factor(-1), Catch::Contains("the factor of the rate is a finite number, 0 or more"));
+  CHECK_THROWS_WITH(control.set_rate_factor(not_measured), Catch::Contains("nan): the factor of the rate is a finite number"));
 }
 
 TEST_CASE("best model calls its function at each best epoch") {

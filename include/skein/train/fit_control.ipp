@@ -24,7 +24,8 @@ SKEIN_INLINE void FitControl::agree_to_stop(bool all, std::string_view reason) {
 
 SKEIN_INLINE void FitControl::set_rate_factor(double factor) {
   if (!(factor >= 0 && factor < 1e300))
-    throw ArgumentError("FitControl::set_rate_factor(" + std::to_string(factor) + "): the factor of the rate is not negative");
+    throw ArgumentError("FitControl::set_rate_factor(" + std::to_string(factor) +
+                        "): the factor of the rate is a finite number, 0 or more");
   rate_factor_ = factor;
 }
 
