@@ -19,7 +19,7 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
   const bool local = options_.partition == Partition::local;
   steps_ = local ? local_steps(options_.sizes, batch_, options_.last) : shared_steps(data_.size(), batch_, options_.last);
   const long most = static_cast<long>(std::min<std::int64_t>(batch_, data_.size()));  // samples of a batch
-  if (steps_ == 0) refuse_no_step(options_.name, data_.size(), options_.sizes, batch_, options_.last);
+  if (steps_ == 0) detail::refuse_no_step(options_.name, data_.size(), options_.sizes, batch_, options_.last);
   // Rounded up: the parts of a smaller last batch may fall to other ranks than those of a full one.
   capacity_ = local             ? static_cast<long>(local_batch(batch_, options_.ranks, options_.rank))
               : options_.shards ? shards_capacity(most, shards())

@@ -100,6 +100,7 @@ constexpr std::int64_t local_steps(std::span<const std::int64_t> sizes, long bat
   return steps;
 }
 
+namespace detail {
 /// Throws ArgumentError: an epoch has no step. `sizes`: of Partition::local, else empty.
 [[noreturn]] inline void refuse_no_step(const char* set, std::int64_t size, std::span<const std::int64_t> sizes, long batch,
                                         LastBatch last) {
@@ -115,6 +116,7 @@ constexpr std::int64_t local_steps(std::span<const std::int64_t> sizes, long bat
   throw ArgumentError(what + "LastBatch::drop (of fit: .loader.last) leaves out batches that are not full, and " + why +
                       ": take a smaller batch, or LastBatch::keep");
 }
+}  // namespace detail
 
 /// What `rank` serves in `step` of its own shard; empty once it has served all. `sizes` holds the shards of all ranks.
 constexpr Share local_share(std::span<const std::int64_t> sizes, long batch, int rank, std::int64_t step) {
