@@ -12,6 +12,8 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/compose.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/train_step.hpp>
 
@@ -104,6 +106,22 @@ template <class Policy> void clips(const Policy& policy, int rank, int ranks, in
   for (int i = 0; i < 4; ++i) train_step.step(good.share(rank, ranks), {.clip_norm = 0.01});
   RANK_CHECK(train_step.steps() == 4);
   RANK_CHECK(train_step.loss_scaler().skipped() == 0);
+}
+
+/// Gradients are those of a part of the ranks: an overflow there skips the step on all, or averages of models would not meet.
+template <class Comm> void skips_beyond_a_part(Comm& world) {
+  using namespace sk::parallel;
+  Comm part = world.split(world.rank() / 2);
+  Model<sk::precision::fp16> model{sk::Seed{3}};
+  sk::train::TrainStep train_step{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.01f},
+                                  Compose{DataParallel{part}, ModelAverage{world, Period<2>{}}}};
+  train_step.reserve({.capacity = 12, .threads = 1});
+  train_step.set_loss_scaling({.initial = 1024});
+  const Samples good, bad(11);
+  for (const Samples* s : {&good, &bad, &good, &good}) train_step.step(s->share(world.rank(), world.size()));
+  RANK_CHECK(train_step.steps() == 3);
+  RANK_CHECK(train_step.loss_scaler().skipped() == 1);
+  train_step.policy_state().finish();
 }
 
 template <class Comm> void all(Comm& world) {

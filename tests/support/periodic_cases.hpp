@@ -284,6 +284,13 @@ template <class Comm> void has_levels(Comm& world) {
   RANK_CHECK(near(train(Compose{ModelAverage{node, Period<2>{}}, ModelAverage{world, Period<1>{}}}).last,
                   train(DataParallel{world}).last));
 
+  // Gradients of a node: what an epoch has to say is of all ranks, and the same on all.
+  const Job<> still{.optimizer = {.lr = 1e-30f}, .epochs = 2};
+  const Trace narrow = train(Compose{DataParallel{node}, ModelAverage{world, Period<2>{}}}, still);
+  RANK_CHECK(alike(world, narrow.epochs));
+  RANK_CHECK(near(narrow.epochs, train(DataParallel{world}, still).epochs));
+  RANK_CHECK(near(train(Compose{DataParallel{node}, ModelAverage{world, Period<1>{}}}).last, train(DataParallel{world}).last));
+
   // An average of a node leaves the last one over all ranks to the policy of the gradients.
   RANK_CHECK(alike(
       world, train(Compose{DataParallel{world, SyncEvery<5>{}}, ModelAverage{node, Period<2>{}}}, Job<>{.epochs = 2}).last));

@@ -32,7 +32,8 @@ template <class... PolicyStates> class ComposedPolicyState {
   using Gradients = std::tuple_element_t<with_gradients, std::tuple<PolicyStates..., NoGradients>>;
 
  public:
-  static constexpr bool local_sums = !any_gradients || Gradients::local_sums;
+  /// Beside an average of models gradients may be those of some ranks alone.
+  static constexpr bool local_sums = !any_gradients || Gradients::local_sums || (AveragesWeights<PolicyStates> || ...);
   static constexpr bool capturable = Gradients::capturable;
   static constexpr bool simulated_time = (PolicyStates::simulated_time || ...);
   static constexpr int virtual_shards = 0;

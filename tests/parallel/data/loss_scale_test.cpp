@@ -14,6 +14,13 @@ TEST_CASE("an overflow on one rank skips the step on all", "[parallel]") {
   }
 }
 
+TEST_CASE("an overflow in a part of the ranks skips the step on all", "[parallel]") {
+  for (int n : {3, 4}) {
+    INFO(n << " ranks");
+    CHECK_NOTHROW(sk::spawn(n, [](sk::ThreadComm& world) { cases::skips_beyond_a_part(world); }, {.deadline = 20}));
+  }
+}
+
 TEST_CASE("a step of one rank is skipped too", "[parallel]") {
   for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first})
     for (int threads : {1, 2}) CHECK_NOTHROW(cases::skips(sk::parallel::SingleProcess{}, 0, 1, threads, execution));

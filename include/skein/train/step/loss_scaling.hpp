@@ -35,13 +35,14 @@ template <class Model> class LossScaleState {
   bool overflowed_ = false, pending_ = false;
 };
 
-/// Is any gradient of the step not finite. After an exchange all ranks see the same gradients, hence the same answer; without one
-/// they agree.
+/// Is any gradient of the step not finite. After an exchange over all ranks these see the same gradients, hence the same answer;
+/// without one, or over some of them, they agree.
 struct LookForOverflow {
   template <class Parts> static constexpr bool used = Parts::Model::scales_loss;
   static constexpr bool of_updates = true, waits = false;
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
+    using PolicyState = typename Parts::PolicyState;
     if (!w.step.look) return true;
     auto& memory = w.parts.memory;
     bool finite = true;
@@ -53,7 +54,7 @@ struct LookForOverflow {
     if (w.worker.index == 0) {
       double bad[1] = {0};
       for (int i = 0; i < w.worker.count; ++i) bad[0] += memory.numbers[static_cast<std::size_t>(i)];  // others are a norm's
-      if (!w.step.exchange || parallel::OwnsPart<typename Parts::PolicyState>) w.parts.policy_state.reduce(bad);
+      if (!w.step.exchange || PolicyState::local_sums || parallel::OwnsPart<PolicyState>) w.parts.policy_state.reduce(bad);
       memory.overflowed = bad[0] > 0;
     }
     w.worker.barrier();
