@@ -136,6 +136,27 @@ TEST_CASE("a rank that has returned is named at once") {
   CHECK(std::chrono::steady_clock::now() - before < 5s);
 }
 
+TEST_CASE("a rank that polls is told of one that has returned") {
+  const auto poll = [](auto request) {
+    for (const auto end = std::chrono::steady_clock::now() + 20s; !request.poll();) {
+      if (std::chrono::steady_clock::now() > end) throw std::runtime_error("it polls for ever");
+      std::this_thread::sleep_for(100us);
+    }
+  };
+  std::vector<int> x(1);
+  CHECK_THAT(thrown(2,
+                    [&](sk::ThreadComm& world) {
+                      if (world.rank() == 0) poll(world.irecv(x, 1, 4));
+                    }),
+             Equals("recv from rank 1 (tag 4) on rank 0: that rank has returned and makes no further call"));
+  CHECK_THAT(thrown(3,
+                    [&](sk::ThreadComm& world) {
+                      std::vector<int> own(1);
+                      if (world.rank() != 1) poll(world.start_all_reduce(own));
+                    }),
+             Equals("all_reduce(Sum) of 1 int32 (call 0): rank 1 returned and will not arrive"));
+}
+
 TEST_CASE("calls that differ are named before memory is touched") {
   CHECK_THAT(
       thrown(3,

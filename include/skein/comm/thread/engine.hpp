@@ -28,7 +28,9 @@ class ThreadEngine {
   void progress();
   bool test(Ticket& t) {
     progress();
-    return t.message < 0 ? head_ >= t.number : message_done(t);
+    const bool done = t.message < 0 ? head_ >= t.number : message_done(t);
+    if (!done && ++tests_ % 32 == 0) look_for_who_left(t);  // who polls never comes to check()
+    return done;
   }
   void wait(Ticket& t);
 
@@ -59,6 +61,8 @@ class ThreadEngine {
 
   // After a nap that did not help: has someone failed, gone, or been too long?
   void check(Deadline& timer, Message* message);
+  // The same without the last.
+  void look_for_who_left(const Ticket& t);
 
   // Waits until no rank is inside a buffer of this one, and takes unmatched messages back.
   void quiesce();
@@ -75,6 +79,7 @@ class ThreadEngine {
   std::uint64_t tail_ = 0, worked_ = 0, head_ = 0;  // calls posted, worked on, complete
   std::uint64_t m_number_ = 0;
   int posted_scan_ = 0, done_scan_ = 0;
+  unsigned tests_ = 0;
   Need need_;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of engine.hpp.
 #pragma once
+#include <limits>
+
 #include "engine.hpp"
 
 SKEIN_BEGIN_COLD
@@ -147,6 +149,11 @@ SKEIN_INLINE void ThreadEngine::check(Deadline& timer, Message* message) {
             ": what is started has to be polled or waited for";
   if (need_.met()) return;
   fail(text);
+}
+
+SKEIN_INLINE void ThreadEngine::look_for_who_left(const Ticket& t) {
+  Deadline never(std::numeric_limits<double>::infinity());
+  check(never, t.message < 0 ? nullptr : &team_->pools[static_cast<std::size_t>(rank_)][t.message]);
 }
 
 SKEIN_INLINE void ThreadEngine::quiesce() {
