@@ -158,3 +158,30 @@ TEST_CASE("who waits for a message of a rank that has left is told at once, and 
   CHECK(std::chrono::steady_clock::now() - begin < 10s);
   MPI_Barrier(MPI_COMM_WORLD);
 }
+
+TEST_CASE("who waits or polls for a message of a rank that has left is told, through shared memory and by MPI's messages",
+          "[distributed]") {
+  const bool polls = GENERATE(true, false);
+  sk::CommOptions o;
+  o.deadline = 20;
+  o.shared_memory = GENERATE(true, false);
+  sk::MpiComm world{MPI_COMM_WORLD, o};
+  if (world.size() == 1) return;
+  auto part = std::make_unique<sk::MpiComm>(world.split(0));
+  part->set_deadline(8);
+  const auto begin = std::chrono::steady_clock::now();
+  if (world.rank() == 0) {
+    std::vector<float> data(50);
+    const std::string text = thrown([&] {
+      auto request = part->irecv(data, 1, 3);
+      while (polls && !request.poll() && std::chrono::steady_clock::now() - begin < 8s) {}
+      request.wait();
+    });
+    CAPTURE(polls, o.shared_memory);
+    CHECK_THAT(text, Contains("recv from rank 1 (tag 3) on rank 0: rank 1 returned and will not arrive"));
+    CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  } else {
+    part.reset();
+  }
+  world.barrier();
+}

@@ -126,9 +126,11 @@ class MpiEngine {
   bool idle(int turn);
 
   void check(Deadline& timer, const Ticket* message);
+  /// Fails where a rank that is waited for has ended, or left.
+  void look_for_the_gone(const Ticket* message);
   /// Fails where a rank that the current call lacks has destroyed its communicator.
   void look_for_who_left(const SharedTransport& memory);
-  /// The same of the ranks that a message could come from, or goes to; in shared memory.
+  /// The same of the ranks that a message could come from, or goes to.
   void look_for_who_left(const Ticket& message);
   /// Until what has been sent has left, or nobody is there who would take it.
   void deliver();

@@ -29,7 +29,9 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
 SKEIN_MPI_INLINE MpiEngine::~MpiEngine() {
   if (links_ && !failed_) deliver();
   if (queue_->shares_memory()) queue_->segment().retire(rank_);
-  if (!failed_ && mpi_runs()) free_together(comm_);
+  if (failed_ || !mpi_runs()) return;
+  if (notes()) detector_->tell_leave();
+  free_together(comm_);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::run(const CollectiveCall& o) {
@@ -70,7 +72,7 @@ SKEIN_MPI_INLINE bool MpiEngine::test(Ticket& t) {
   progress();
   bool is = false;
   guarded([&] { is = done(t); });
-  if (!is && ++tests_ % 32 == 0) look_for_the_dead(t.message < 0 ? nullptr : &t);  // who polls never comes to check()
+  if (!is && ++tests_ % 32 == 0) look_for_the_gone(t.message < 0 ? nullptr : &t);  // who polls never comes to check()
   return is;
 }
 
@@ -190,9 +192,7 @@ SKEIN_MPI_INLINE bool MpiEngine::idle(int turn) {
 SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   look_for_failure();
   if (notes()) serve([&] { return waiting_text(message); });
-  look_for_the_dead(message);
-  if (message) look_for_who_left(*message);
-  else if (const SharedTransport* const memory = queue_->through_memory()) look_for_who_left(*memory);
+  look_for_the_gone(message);
   if (!timer.over()) return;
   const std::string text = waiting_text(message) + ": ";
   const std::string within = " within " + seconds_text(timer.limit());
@@ -205,16 +205,22 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   }
 }
 
+SKEIN_MPI_INLINE void MpiEngine::look_for_the_gone(const Ticket* message) {
+  look_for_the_dead(message);
+  if (message) look_for_who_left(*message);
+  else if (const SharedTransport* const memory = queue_->through_memory()) look_for_who_left(*memory);
+}
+
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const SharedTransport& memory) {
   const std::string text = memory.departed_text([&](int r) { return queue_->segment().is_gone(r) && !memory.has_begun(r); });
   if (!text.empty()) fail(text);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const Ticket& message) {
-  if (!links_) return;
   const auto could = [&](int r) { return r != rank_ && (message.peer < 0 || message.peer == r); };
+  const auto is_there = [&](int r) { return !(links_ ? queue_->segment().is_gone(r) : detector_->has_left(r)); };
   const std::string who = some_ranks_text(size_, could);
-  if (who.empty() || !some_ranks_text(size_, [&](int r) { return could(r) && !queue_->segment().is_gone(r); }).empty()) return;
+  if (who.empty() || !some_ranks_text(size_, [&](int r) { return could(r) && is_there(r); }).empty()) return;
   bool moved = false;  // by what came between the last look and their leave
   guarded([&] { moved = step(); });
   if (!moved) fail(waiting_text(&message) + ": " + who + " returned and will not arrive");

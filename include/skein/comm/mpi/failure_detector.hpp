@@ -54,9 +54,13 @@ class FailureDetector {
   std::uint64_t call(int q) const { return notes_[static_cast<std::size_t>(q)].call; }
   std::string text(int q) const { return notes_[static_cast<std::size_t>(q)].text; }
   void tell_all(const std::string& verdict);
+  /// This rank makes no further call.
+  void tell_leave();
+  /// Rank q has said so, long enough ago that what it had sent before has come.
+  bool has_left(int q) const;
 
  private:
-  enum Kind : std::uint32_t { None, Question, Answer, Verdict, History };
+  enum Kind : std::uint32_t { None, Question, Answer, Verdict, History, Leave };
   struct Note {
     Kind kind = None;
     int id = 0;
@@ -81,6 +85,7 @@ class FailureDetector {
   int id_, rank_, ranks_;
   const CallHistory& history_;
   std::vector<Note> notes_;
+  std::vector<double> left_;  // when each rank's leave was heard of; 0: it is there
   struct Told {
     RecentCalls recent;
     std::uint64_t compared = 0;  // so many calls of both

@@ -13,7 +13,8 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE FailureDetector::FailureDetector(MPI_Comm comm, int id, int rank, int ranks, const CallHistory& history)
-    : comm_(comm), id_(id), rank_(rank), ranks_(ranks), history_(history), notes_(static_cast<std::size_t>(ranks)) {}
+    : comm_(comm), id_(id), rank_(rank), ranks_(ranks), history_(history), notes_(static_cast<std::size_t>(ranks)),
+      left_(static_cast<std::size_t>(ranks)) {}
 
 SKEIN_MPI_INLINE FailureDetector::~FailureDetector() {
   for (std::unique_ptr<Outgoing>& o : sent_) {
@@ -34,6 +35,7 @@ SKEIN_MPI_INLINE void FailureDetector::serve() {
     if (note.id != id_) continue;
     if (note.kind == Verdict) throw CommError(note.text);
     if (note.kind == Question) askers_.push_back(status.MPI_SOURCE);
+    if (note.kind == Leave) left_[static_cast<std::size_t>(status.MPI_SOURCE)] = seconds_now();
     if (note.kind == Answer) notes_[static_cast<std::size_t>(status.MPI_SOURCE)] = note;
     if (note.kind != Answer && note.kind != History) continue;
     std::vector<Told>& told = calls_of_[status.MPI_SOURCE];
@@ -83,6 +85,15 @@ SKEIN_MPI_INLINE void FailureDetector::tell_all(const std::string& verdict) {
   others([&](int q) { send(Verdict, 0, verdict, q); });
 }
 
+SKEIN_MPI_INLINE void FailureDetector::tell_leave() {
+  others([&](int q) { send(Leave, 0, "", q); });
+}
+
+SKEIN_MPI_INLINE bool FailureDetector::has_left(int q) const {
+  const double since = left_[static_cast<std::size_t>(q)];
+  return since > 0 && seconds_now() - since >= 0.3;
+}
+
 SKEIN_MPI_INLINE std::unique_ptr<FailureDetector::Outgoing>& FailureDetector::place() {
   for (std::unique_ptr<Outgoing>& o : sent_) {
     int left = 0;
@@ -97,9 +108,9 @@ SKEIN_MPI_INLINE void FailureDetector::send(Kind kind, std::uint64_t call, const
   o->note.kind = kind;
   o->note.id = id_;
   o->note.call = call;
-  o->note.recent = history_.recent();
+  if (kind != Leave) o->note.recent = history_.recent();
   std::snprintf(o->note.text, sizeof o->note.text, "%s", text.c_str());
-  const std::size_t bytes = offsetof(Note, text) + std::strlen(o->note.text) + 1;
+  const std::size_t bytes = kind == Leave ? offsetof(Note, recent) : offsetof(Note, text) + std::strlen(o->note.text) + 1;
   MPI_Isend(&o->note, static_cast<int>(bytes), MPI_BYTE, to, tag, comm_, &o->request);
 }
 
