@@ -490,6 +490,22 @@ TEST_CASE("a rank that waits in a part which another has ended is told at once")
   for (const std::string& s : said) CHECK_THAT(s, Contains("barrier (call 0): rank 1 returned and will not arrive"));
 }
 
+TEST_CASE("a rank remembers nothing of a part that all have ended") {
+  CHECK_NOTHROW(sk::spawn(2, [](sk::ThreadComm& threads) {
+    sk::ControlComm world = sk::ControlComm::over(threads, 30);
+    auto part = std::make_optional(world.split(0));
+    auto& client = world.engine().client();
+    const std::uint32_t group = part->engine().group();
+    if (threads.rank() == 1) part.reset();
+    world.barrier();
+    const bool one = client.left(group) == (threads.rank() == 0 ? 1u : 0u);
+    part.reset();
+    world.barrier();
+    if (!one || client.left(group) != 0) throw std::runtime_error("it is remembered");
+    if (!client.has_left(group, 1 - threads.rank())) throw std::runtime_error("who has left is there again");
+  }));
+}
+
 TEST_CASE("a rank may wait without an end: a deadline that is infinite") {
   CHECK_NOTHROW(sk::spawn(2, [](sk::ThreadComm& threads) {
     sk::ControlComm world = sk::ControlComm::over(threads, 30);

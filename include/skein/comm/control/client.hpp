@@ -52,12 +52,12 @@ class Client {
   /// The members of a new group; before its first exchange.
   void open(std::uint32_t group, const std::vector<int>& members);
   /// This rank makes no call of the group any more: the others are told.
-  void leave(std::uint32_t group) { send({Kind::Left, group, 0, 0, {}}); }
+  void leave(std::uint32_t group);
   /// Some member of some group has said so.
   bool any_left() const { return any_left_.load(std::memory_order_acquire); }
   /// The member at this place of the group has said so.
   bool has_left(std::uint32_t group, int place);
-  /// How many members of the group have.
+  /// How many members of the group have; 0 once all of them and this rank have: then it is forgotten.
   std::size_t left(std::uint32_t group);
   /// Waits until so many members of the group have, or all have failed, at most so long.
   void wait_left(std::uint32_t group, std::size_t members, std::chrono::nanoseconds limit);
@@ -95,7 +95,13 @@ class Client {
   std::optional<std::string> answer_;
   std::string waits_in_, message_;
   std::atomic<bool> failed_{false}, stopping_{false}, any_left_{false};
-  std::map<std::uint32_t, std::set<int>> left_;  // places, by group
+  struct Departures {
+    std::set<int> places{};
+    std::size_t others = 0;                 // members beside this rank
+    bool opened = false, own_left = false;  // by this rank: others may leave before it has opened the group
+    bool all() const { return opened && own_left && places.size() >= others; }
+  };
+  std::map<std::uint32_t, Departures> left_;  // by group
   std::vector<Watched*> watched_;
   std::thread thread_;
 };

@@ -11,6 +11,7 @@ SKEIN_INLINE Client::Client(Descriptor connection, int rank, int size, double de
   wake_ = std::move(in);
   woken_ = std::move(out);
   reader_.trust();
+  left_[0] = {.others = static_cast<std::size_t>(size - 1), .opened = true};
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -49,23 +50,42 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
 }
 
 SKEIN_INLINE void Client::open(std::uint32_t group, const std::vector<int>& members) {
+  {
+    const std::lock_guard lock(mutex_);
+    Departures& d = left_[group];
+    d.others = members.size() - 1, d.opened = true;
+  }
   send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
+}
+
+SKEIN_INLINE void Client::leave(std::uint32_t group) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto at = left_.find(group);
+    if (at != left_.end()) at->second.own_left = true;
+    if (at != left_.end() && at->second.all()) left_.erase(at);
+  }
+  send({Kind::Left, group, 0, 0, {}});
 }
 
 SKEIN_INLINE bool Client::has_left(std::uint32_t group, int place) {
   const std::lock_guard lock(mutex_);
   const auto at = left_.find(group);
-  return at != left_.end() && at->second.count(place) > 0;
+  return at == left_.end() || at->second.places.count(place) > 0;  // a group that is forgotten: all have
 }
 
 SKEIN_INLINE std::size_t Client::left(std::uint32_t group) {
   const std::lock_guard lock(mutex_);
-  return left_[group].size();
+  const auto at = left_.find(group);
+  return at == left_.end() ? 0 : at->second.places.size();
 }
 
 SKEIN_INLINE void Client::wait_left(std::uint32_t group, std::size_t members, std::chrono::nanoseconds limit) {
   std::unique_lock lock(mutex_);
-  (void)arrived_.wait_for(lock, limit, [&] { return failed_ || left_[group].size() >= members; });
+  (void)arrived_.wait_for(lock, limit, [&] {
+    const auto at = left_.find(group);
+    return failed_ || at == left_.end() || at->second.places.size() >= members;  // it is forgotten when all have
+  });
 }
 
 SKEIN_INLINE void Client::report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what) {
@@ -160,7 +180,9 @@ SKEIN_INLINE void Client::take(Frame& f) {
   if (f.kind != Kind::Gathered && f.kind != Kind::Left) return;
   const std::lock_guard lock(mutex_);
   if (f.kind == Kind::Left) {
-    left_[f.group].insert(static_cast<int>(f.number));
+    const auto at = left_.try_emplace(f.group).first;
+    at->second.places.insert(static_cast<int>(f.number));
+    if (at->second.all()) left_.erase(at);
     any_left_.store(true, std::memory_order_release);
     return arrived_.notify_all();
   }
