@@ -5,6 +5,8 @@
 #include "../../support/thrown.hpp"
 
 #include <skein/comm/sim/sim_comm.hpp>
+#include <skein/nn/graph.hpp>
+#include <skein/nn/loss/graph_loss.hpp>
 #include <skein/plan/timeline.hpp>
 
 namespace cases = pipeline_cases;
@@ -106,6 +108,51 @@ TEST_CASE("a batch that is larger than a pipeline's memory is refused", "[parall
     };
     RANK_CHECK(said([&] { train_step.step(cases::Points{}.batch(0, 36)); }));
     RANK_CHECK(said([&] { train_step.evaluate(cases::Points{}.batch(0, 36)); }));
+  });
+}
+TEST_CASE("a batch that a pipeline cannot take is refused on all ranks, as one model refuses it", "[parallel]") {
+  on_threads(4, [](auto& world) {
+    const cases::Pipeline pipeline{world, {.micro_batches = 2}};
+    cases::Staged model = pipeline.template model<cases::Input>(sk::Seed{5});
+    cases::TrainStep train_step(model, {}, cases::optimizer, pipeline);
+    train_step.reserve({.capacity = 8, .threads = 1});
+    const cases::Points points;
+    const auto good = points.batch(0, 8);
+    auto unlabelled = good, narrow = good, empty = good;
+    unlabelled.labels = nullptr, narrow.pitch = 11, empty.x = nullptr;
+    const auto says = [](const std::string& text, const char* what) { return text.find(what) != std::string::npos; };
+    RANK_CHECK(says(support::thrown<sk::ArgumentError>([&] { train_step.step(unlabelled); }), "has no targets"));
+    RANK_CHECK(says(support::thrown<sk::ShapeError>([&] { train_step.step(narrow); }), "the batch's .pitch is 11"));
+    RANK_CHECK(says(support::thrown<sk::ShapeError>([&] { train_step.evaluate(narrow); }), "the batch's .pitch is 11"));
+    RANK_CHECK(says(support::thrown<sk::ArgumentError>([&] { train_step.step(empty); }), ".x is null"));
+    train_step.step(good);
+    train_step.evaluate(unlabelled);  // outputs are made without
+  });
+}
+namespace pipeline_test {
+struct x;
+struct kind;
+using Head =
+    sk::nn::Graph<sk::nn::Input<x>, sk::nn::Apply<sk::nn::Linear<3>, sk::nn::From<x>, sk::nn::To<kind>>, sk::nn::Output<kind>>;
+}  // namespace pipeline_test
+TEST_CASE("a class number that is none is refused by all ranks of a pipeline", "[parallel]") {
+  using namespace pipeline_test;
+  on_threads(2, [](auto& world) {
+    const sk::parallel::Pipeline<cases::First, Head> pipeline{world, {.micro_batches = 2}};
+    auto model = pipeline.template model<sk::Shape<12>>(sk::Seed{1});
+    const auto loss = sk::nn::graph_loss<sk::Model<Head, sk::Shape<24>>>(sk::nn::on<kind>(sk::nn::CrossEntropy{}));
+    sk::parallel::PipelineTrainStep train_step(model, loss, cases::optimizer, pipeline);
+    train_step.reserve({.capacity = 8, .threads = 1});
+    std::vector<float> targets(8, 1.0f);
+    auto batch = cases::Points{}.batch(0, 8);
+    const cases::Points points;
+    batch.x = points.x.data(), batch.labels = nullptr, batch.targets = targets.data(), batch.target_pitch = 1;
+    train_step.step(batch);
+    targets[5] = 3;
+    const std::string said = support::thrown<sk::ArgumentError>([&] { train_step.step(batch); });
+    RANK_CHECK(said.find("sample 5 has the label 3") != std::string::npos);
+    targets[5] = 2;
+    train_step.step(batch);
   });
 }
 TEST_CASE("the schedule of a rate knows that PipeDream makes a step of each micro-batch", "[parallel]") {

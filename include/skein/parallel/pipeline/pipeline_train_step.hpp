@@ -72,7 +72,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     [[maybe_unused]] const auto here = memory_.enter();
     nn::check_reserved(reserved() ? this : nullptr);
     check_size(batch.count, batch.global_count);
-    check_truth(batch, names_of(given));
+    check_given(given, batch, true);
     optim::check_step(options);
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
@@ -118,7 +118,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     [[maybe_unused]] const auto here = memory_.enter();
     nn::check_reserved(reserved() ? this : nullptr);
     check_size(batch.count, batch.count * team().options.replicas);
-    check_truth(batch, names_of(given));
+    check_given(given, batch, false);
     detail::PipelineCall call;
     call.size = run_.micro_size(batch.count * team().options.replicas);
     call.phase = nn::Phase::evaluation;
@@ -244,12 +244,15 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
                           std::to_string(count) + " of " + std::to_string(global_count) + " samples");
     return run_.program(Run::micros(most, size), false);
   }
-  void check_truth(const BatchView<Scalar>& batch, const SampleNames& names) const {
+  /// As train::check_step_batch; `training`: there must be targets.
+  template <class Given> void check_given(const Given& given, const BatchView<Scalar>& batch, bool training) const {
+    const SampleNames names = names_of(given);
+    nn::check_batch<Model, Loss>(given, training);
     nn::check_tokens<Model>(batch, names);
     if constexpr (Loss::target == nn::TargetKind::label) {
       nn::check_batch_labels<Model>(loss_, batch, names);
-    } else if (batch.targets) {
-      nn::check_targets<Loss>(batch.targets, batch.target_pitch, nn::target_length<Loss>(Width), batch.count, names);
+    } else if constexpr (nn::ChecksClassNumbers<Loss, Scalar>) {
+      if (batch.targets) loss_.check_class_numbers(batch.targets, batch.target_pitch, batch.count, names);
     }
   }
 
