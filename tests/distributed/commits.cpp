@@ -42,12 +42,13 @@ struct Breaks {
     if (r.step == at) throw Broken{};
   }
 };
-std::vector<float> fit(sk::MpiComm& world, const std::string& folder, bool async, Breaks breaks = {}) {
+template <class Precision = float>
+std::vector<float> fit(sk::MpiComm& world, const std::string& folder, bool async, Breaks breaks = {}, int accumulate = 1) {
   const support::Points points(112, {1, {5}});
-  sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
+  sk::Model<Net, sk::Shape<5>, sk::Cpu, Precision> model{sk::Seed{3}};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f},
                       sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}};
-  sk::FitOptions o{.epochs = 2, .batch = 14, .progress = false, .threads = 1};
+  sk::FitOptions o{.epochs = 2, .batch = 14, .progress = false, .threads = 1, .step = {.accumulate = accumulate}};
   o.callbacks = {breaks};
   o.checkpoint = {.folder = folder, .every = 3, .keep = 2, .async = async};
   trainer.fit(points.set(), o);
@@ -65,6 +66,21 @@ TEST_CASE("commits that are written while processes train have the bits of those
   CHECK(fit(world, folder, true) == whole);
   CHECK(st::CommitFolder(folder).steps() == st::CommitFolder(folder + "_whole").steps());
   world.barrier();
+}
+
+TEST_CASE("processes that train in 16 bits, and add up gradients of several batches, go on with the same bits", "[distributed]") {
+  sk::MpiComm world{MPI_COMM_WORLD};
+  if (world.size() > 4) return;
+  const support::TemporaryFolder own;
+  const std::string folder = world.broadcast(own / "run", 0);
+  const auto training = [&](auto precision, const std::string& name) {  // six steps, of three batches and of two
+    using Precision = decltype(precision);
+    const std::vector<float> whole = fit<Precision>(world, folder + name + "_whole", false, {}, 3);
+    for (const std::int64_t step : {2, 5}) CHECK_THROWS_AS(fit<Precision>(world, folder + name, false, {.at = step}, 3), Broken);
+    CHECK(fit<Precision>(world, folder + name, false, {}, 3) == whole);
+  };
+  training(sk::precision::bf16{}, "_bf16");
+  training(sk::precision::fp16{}, "_fp16");
 }
 
 TEST_CASE("where one process cannot write its shard, all are told why, and the next start goes on", "[distributed]") {
