@@ -182,6 +182,21 @@ TEST_CASE("what a rank has sent before it returned comes, and what it has not is
   CHECK(said == std::vector<std::string>{"5: recv from rank 1 (tag 2) on rank 0: rank 1 returned and will not arrive", "sent"});
 }
 
+TEST_CASE("a rank that polls for a message of one that has returned is told") {
+  const bool shared = GENERATE(true, false);
+  const std::vector<std::string> said = of_ranks(2, options(shared, 20), [](sk::GlooComm& world) -> std::string {
+    if (world.rank() == 1) return "left";
+    int x = 0;
+    try {
+      auto request = world.irecv(std::span(&x, 1), 1, 2);
+      for (const double end = seconds() + 8; !request.poll(); ::usleep(100))
+        if (seconds() > end) throw sk::CommError("it polls for ever");
+    } catch (const sk::CommError& e) { return e.what(); }
+    return "";
+  });
+  CHECK(said == std::vector<std::string>{"recv from rank 1 (tag 2) on rank 0: rank 1 returned and will not arrive", "left"});
+}
+
 TEST_CASE("who is done does not wait for a rank that has died with a message on its way") {
   const support::TemporaryFolder folder;
   const std::string file = folder / "meeting";

@@ -98,7 +98,9 @@ class GlooEngine {
   }
   bool test(Ticket& t) {
     progress();
-    return done(t);
+    const bool any_left = client().any_left(), is = done(t);
+    if (!is && any_left && ++tests_ % 32 == 0) look_for_departures(t.message < 0 ? nullptr : &t);
+    return is;
   }
   void wait(Ticket& t) {
     wait_until([&] { return done(t); }, t.number, t.message < 0 ? nullptr : &t);
@@ -283,6 +285,7 @@ class GlooEngine {
   int rank_, size_;
   bool one_machine_;
   int spins_ = 0;
+  unsigned tests_ = 0;
   SelfEngine self_;  // of one rank
   // On one machine:
   Segment segment_;
