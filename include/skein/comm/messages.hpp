@@ -110,8 +110,9 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
 /// Agreements, and messages between two ranks. Derived as for Agreements.
 template <class Derived, DeviceTag Device> class Messages : public Agreements<Derived, Device> {
  public:
-  /// Sends the values to one rank. Blocking until the span may be written again: short messages (up to 4 kB) do not wait for the
-  /// receiver, longer ones may. Messages of one pair and tag arrive in order. Tags are 0 to 32000.
+  /// Sends the values to one rank. Blocking until the span may be written again: short messages (up to 4 kB; between machines,
+  /// by MPI, what that sends without asking the receiver, such as 4000 bytes) do not wait for the receiver, longer ones may.
+  /// Messages of one pair and tag arrive in order. Tags are 0 to 32000.
   template <SpanLike R> void send(R&& data, int to, int tag = 0) { isend(data, to, tag).wait(); }
   /// The same, started.
   template <SpanLike R> auto isend(R&& data, int to, int tag = 0) {
