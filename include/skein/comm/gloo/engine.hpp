@@ -99,7 +99,7 @@ class GlooEngine {
   bool test(Ticket& t) {
     progress();
     const bool any_left = client().any_left(), is = done(t);
-    if (!is && any_left && ++tests_ % 32 == 0) look_for_departures(t.message < 0 ? nullptr : &t);
+    if (!is && any_left) look_for_departures(t.message < 0 ? nullptr : &t);
     return is;
   }
   void wait(Ticket& t) {
@@ -285,15 +285,12 @@ class GlooEngine {
   int rank_, size_;
   bool one_machine_;
   int spins_ = 0;
-  unsigned tests_ = 0;
   SelfEngine self_;  // of one rank
-  // On one machine:
-  Segment segment_;
+  Segment segment_;  // with the three behind it: on one machine
   std::optional<SharedTransport> memory_;
   std::optional<SharedLinks> links_;
   CallRing<CollectiveCall> calls_;
-  // On several:
-  std::optional<GlooMesh> mesh_;
+  std::optional<GlooMesh> mesh_;  // with the two behind it: on several
   std::optional<GlooCollectives> collectives_;
   std::optional<GlooMessages> messages_;
   bool failed_ = false;
