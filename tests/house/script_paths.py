@@ -38,9 +38,10 @@ def faults_of(root, user):
     wanted = f"--data {user}/digits --save={user}/run.skein --history /tmp/curve --epochs 3 of {user}/sets"
     if wanted not in said:
         faults.append(f"scripts/demo hands on other paths than {wanted}: {said.strip()}")
-    said = call(root, user, "bench", "none", "--json", "figures.json")
-    if f"--json {user}/figures.json of {user}/sets" not in said:
-        faults.append(f"scripts/bench hands on other places than {user}/figures.json and {user}/sets: {said.strip()}")
+    said = call(root, user, "bench", "none", "--json=figures.json", "--data", "digits", "--svg=plots/times", "--epochs", "3")
+    wanted = f"--json {user}/figures.json --data {user}/digits --svg={user}/plots/times --epochs 3 of {user}/sets"
+    if wanted not in said:
+        faults.append(f"scripts/bench hands on other places than {wanted}: {said.strip()}")
     said = call(root, user, "data", "mnist")
     if f"copy the four files of mnist to {user}/sets/mnist" not in said:
         faults.append(f"scripts/data does not look at {user}/sets: {said.strip()}")

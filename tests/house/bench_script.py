@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""scripts/bench starts a bench of several ranks on as many, gives a bench the values of its options though they be names of benches, and
+makes the peer's environment again where it could not be made.
+
+The script runs in a copy, among programs that stand for CMake, mpirun, Python and the benches.
+Usage: bench_script.py <repository> | --self-test"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+PYTHON = """case "$*" in
+  *"-m venv"*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
+  *"-m pip"*|*torch*) echo "no network here" >&2; exit 1 ;;
+esac
+"""
+
+
+def program(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("#!/usr/bin/env bash\n" + text)
+    path.chmod(0o755)
+
+
+def call(root, *arguments, **variables):
+    environment = {key: value for key, value in os.environ.items() if key not in ("SKEIN_PEER_PYTHON", "SKEIN_DATA")}
+    environment.update(variables, PATH=f"{root}/bin:{os.environ['PATH']}", CUDA_HOME="/nowhere")
+    done = subprocess.run(["bash", str(root / "scripts/bench"), *arguments], cwd=root, env=environment, capture_output=True, text=True,
+                          timeout=60, stdin=subprocess.DEVNULL)
+    return done.stdout + done.stderr
+
+
+def faults_of(root):
+    faults = []
+    for source in sorted((root / "bench").glob("*.cpp")):
+        text = source.read_text()
+        wanted = re.search(r"start it on (\d+) ranks", text)
+        if not wanted and "MpiComm world{argc, argv}" not in text:
+            continue
+        said = call(root, source.stem, SKEIN_PEER_PYTHON="/bin/true")
+        found = re.search(r"on (\d+) ranks", said)
+        if not found or int(found[1]) < 2 or (wanted and found[1] != wanted[1]):
+            faults.append(f"scripts/bench {source.stem} does not start it on {wanted[1] if wanted else 'several'} ranks: {said.strip()}")
+    for arguments, wanted in ((["kfac", "--quick", "--only", "resnet"], ["kfac on 1 ranks: --quick --only resnet"]),
+                              (["--quick", "kfac", "resnet"], ["kfac on 1 ranks: --quick", "resnet on 1 ranks: --quick"])):
+        said = call(root, *arguments, SKEIN_PEER_PYTHON="/bin/true")
+        if [line for line in said.splitlines() if "ranks:" in line] != wanted:
+            faults.append(f"scripts/bench {' '.join(arguments)} is not {wanted}: {said.strip()}")
+    said = call(root, "--peer")
+    if (root / "build/peer-venv").exists() or "no peer" not in said:
+        faults.append(f"scripts/bench keeps a peer's environment that could not be made: {said.strip()}")
+    return faults
+
+
+def check(repository):
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder).resolve()
+        (root / "scripts").mkdir()
+        for name in ("bench", "ranks.sh"):
+            shutil.copy(repository / "scripts" / name, root / "scripts" / name)
+        program(root / "scripts/setup", "exit 0\n")
+        program(root / "bin/cmake", "exit 0\n")
+        program(root / "bin/mpirun", 'while [ "$1" != -n ]; do shift; done; export RANKS=$2; shift 2; exec "$@"\n')
+        program(root / "bin/python3", PYTHON)
+        (root / "bench").mkdir()
+        for source in (repository / "bench").glob("*.cpp"):
+            shutil.copy(source, root / "bench")
+            program(root / "build/bench/bench" / source.stem, 'echo "${0##*/} on ${RANKS:-1} ranks: $*"\n')
+        return faults_of(root)
+
+
+def self_test():
+    with tempfile.TemporaryDirectory() as folder:
+        repository = pathlib.Path(folder)
+        program(repository / "scripts/bench", 'mkdir -p build/peer-venv\nfor name; do echo "$name on 1 ranks: $*"; done\n')
+        program(repository / "scripts/ranks.sh", "")
+        (repository / "bench").mkdir()
+        (repository / "bench/two.cpp").write_text('std::puts("two: start it on 2 ranks");\n')
+        found = check(repository)
+        return [] if len(found) == 4 else [f"wanted four faults, found {found}"]
+
+
+def main():
+    faults = self_test() if sys.argv[1:] == ["--self-test"] else check(pathlib.Path(sys.argv[1]))
+    print("\n".join(faults) if faults else "scripts/bench starts benches as they are to be started")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
