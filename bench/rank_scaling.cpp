@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How much faster are two ranks of one core each than one: LeNet, global batch 128, over MPI processes and over threads of one
 // process? Efficiency: time of one rank over twice the time of two. (A paper in PyTorch: 0.92.) Beside it what two ranks reach
-// that train alone at the same time, and talk to nobody: that is the machine's part of it. ranks: 2
+// that train alone at the same time, and talk to nobody: that is the machine's part of it.
+// ranks: 2
 #include <skein/mpi.hpp>
 
 #include "support/ranks.hpp"

@@ -42,7 +42,7 @@ template <class Comm> void measure(Report& report, Ranks<Comm>& ranks, Line l) {
 int main(int argc, char** argv) {
   sk::MpiComm world{argc, argv};
   const Options o = options(argc, argv);
-  if (world.size() != 2) return world.rank() == 0 ? (std::puts("synchronise: start it on 2 ranks (scripts/bench does)"), 2) : 2;
+  if (world.size() != 2) return world.rank() == 0 ? (std::puts("synchronize: start it on 2 ranks (scripts/bench does)"), 2) : 2;
   std::unique_ptr<Report> report;
   if (world.rank() == 0) report = std::make_unique<Report>("synchronize", o);
   lead(
