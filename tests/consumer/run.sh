@@ -107,6 +107,11 @@ case $way in
     component=mpi
     if [ "$form" = skein::compiled ]; then
       component=compiled_mpi
+      # xtensor's package sets the prefix of its own where that of ours looks for its libraries.
+      mkdir -p "$work/with_xtensor"
+      printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(p CXX)' \
+        'find_package(skein REQUIRED COMPONENTS compiled OPTIONAL_COMPONENTS xtensor)' >"$work/with_xtensor/CMakeLists.txt"
+      cmake -S "$work/with_xtensor" -B "$work/with_xtensor/build" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
       if [ "${SKEIN_CHECK_MPI:-}" = TRUE ]; then
         refused compiled_mpi "skein::compiled_mpi needs skein::mpi, which cannot be had: switched off by SKEIN_MPI=OFF" \
           -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
