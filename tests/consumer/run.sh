@@ -104,6 +104,10 @@ case $way in
       echo "skein::headers_precompiled beside skein::mpi: skein/mpi.hpp is not precompiled"
       exit 1
     fi
+    mkdir -p "$work/optional"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(p CXX)' 'find_package(skein QUIET)' 'if(skein_FOUND)' \
+      '  message(FATAL_ERROR "skein was found without fmt")' 'endif()' >"$work/optional/CMakeLists.txt"
+    cmake -S "$work/optional" -B "$work/optional/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON >/dev/null
     component=mpi
     if [ "$form" = skein::compiled ]; then
       component=compiled_mpi
@@ -118,6 +122,7 @@ case $way in
       fi
     else
       refused compiled "installed without its library skein::compiled" -DCMAKE_PREFIX_PATH="$work/prefix"
+      refused xtensor "skein needs fmt 9 or newer" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON
       refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
       refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
     fi
