@@ -297,11 +297,11 @@ function(skein_link_component target component)
   endif()
 endfunction()
 
-# skein_precompile_headers(<target>): whoever links it compiles the umbrella header once a target, and its sources without it; where
+# skein_precompile_headers(<target>): whoever links it compiles the umbrella header once a target, and its C++ sources without it; where
 # it links MPI too, skein/mpi.hpp beside it.
 function(skein_precompile_headers target)
-  target_precompile_headers(${target} INTERFACE <skein/skein.hpp>
-    $<$<BOOL:$<TARGET_PROPERTY:SKEIN_LINKS_MPI>>:<skein/mpi.hpp$<ANGLE-R>>)
+  target_precompile_headers(${target} INTERFACE $<$<COMPILE_LANGUAGE:CXX>:<skein/skein.hpp$<ANGLE-R>>
+    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:$<TARGET_PROPERTY:SKEIN_LINKS_MPI>>>:<skein/mpi.hpp$<ANGLE-R>>)
 endfunction()
 
 function(skein_print_summary)

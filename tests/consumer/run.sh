@@ -91,9 +91,11 @@ case $way in
       'get_target_property(options skein::skein INTERFACE_COMPILE_OPTIONS)' 'if(NOT options MATCHES "Clang.*-fconstexpr-steps")' \
       '  message(FATAL_ERROR "the installed skein::skein does not give clang++ its -fconstexpr-steps: ${options}")' 'endif()' \
       'add_library(alone STATIC main.cpp)' 'target_link_libraries(alone skein::headers_precompiled)' \
+      'enable_language(C)' 'add_library(mixed STATIC main.cpp other.c)' 'target_link_libraries(mixed skein::headers_precompiled)' \
       'if(TARGET skein::mpi)' '  add_library(ranks STATIC main.cpp)' \
       '  target_link_libraries(ranks skein::headers_precompiled skein::mpi)' 'endif()' >"$work/precompiled/CMakeLists.txt"
     : >"$work/precompiled/main.cpp"
+    : >"$work/precompiled/other.c"
     cmake -S "$work/precompiled" -B "$work/precompiled/build" -DCMAKE_PREFIX_PATH="$work/prefix" >/dev/null
     pch=$work/precompiled/build/CMakeFiles
     if ! grep -q skein/skein.hpp "$pch/alone.dir/cmake_pch.hxx" || grep -q skein/mpi.hpp "$pch/alone.dir/cmake_pch.hxx"; then
@@ -102,6 +104,10 @@ case $way in
     fi
     if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && ! grep -q skein/mpi.hpp "$pch/ranks.dir/cmake_pch.hxx"; then
       echo "skein::headers_precompiled beside skein::mpi: skein/mpi.hpp is not precompiled"
+      exit 1
+    fi
+    if [ -e "$pch/mixed.dir/cmake_pch.h" ] || ! [ -e "$pch/mixed.dir/cmake_pch.hxx" ]; then
+      echo "skein::headers_precompiled: the umbrella header is precompiled as C too"
       exit 1
     fi
     mkdir -p "$work/optional"
