@@ -7,7 +7,7 @@ import re
 
 from conan import ConanFile
 from conan.tools.build import check_min_cppstd
-from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
+from conan.tools.cmake import CMake, CMakeDeps, CMakeToolchain, cmake_layout
 from conan.tools.files import copy, load, rmdir
 
 
@@ -16,7 +16,7 @@ class SkeinConan(ConanFile):
     description = "Header-only C++20 library for training neural networks in parallel"
     license = "Apache-2.0"
     topics = ("neural-networks", "training", "data-parallel", "mpi", "header-only")
-    package_type = "static-library"                              # a header-library where header_only is true, the default
+    package_type = "static-library"                              # see configure()
     settings = "os", "arch", "compiler", "build_type"
     options = {part: [True, False] for part in ("header_only", "with_xsimd", "with_onednn", "with_zlib", "with_json", "with_mpi")} | {"march": ["", "ANY"]}
     default_options = {"header_only": True, "march": "", "with_xsimd": True, "with_onednn": True, "with_zlib": True, "with_json": True, "with_mpi": False}
@@ -26,19 +26,25 @@ class SkeinConan(ConanFile):
         text = load(self, os.path.join(self.recipe_folder, "include", "skein", "core", "config.hpp"))
         self.version = ".".join(re.findall(r"#define SKEIN_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", text))
 
+    def configure(self):
+        if self.options.header_only:
+            self.package_type = "header-library"
+
     def requirements(self):
-        self.requires("fmt/[>=9]")
+        """A program that includes skein includes their headers, and links them, in either form."""
+        whole = {"transitive_headers": True, "transitive_libs": True}
+        self.requires("fmt/[>=9]", **whole)
         if self.options.with_xsimd:
-            self.requires("xsimd/[>=8]")
+            self.requires("xsimd/[>=8 <9]", **whole)          # 9 has other names
         if self.options.with_onednn:
-            self.requires("onednn/[>=2.6]")
+            self.requires("onednn/[>=2.6]", **whole)
         if self.options.with_zlib:
-            self.requires("zlib/[>=1.2.11]")
+            self.requires("zlib/[>=1.2.11]", **whole)
         if self.options.with_json:
-            self.requires("nlohmann_json/[>=3]")
+            self.requires("nlohmann_json/[>=3]", **whole)
         if self.options.with_mpi:
-            self.requires("openmpi/[>=4]")
-            self.requires("boost/[>=1.74]")
+            self.requires("openmpi/[>=4]", **whole)
+            self.requires("boost/[>=1.74]", options={"without_mpi": False}, **whole)   # Boost's recipe leaves it out
 
     def package_id(self):
         if self.info.options.header_only:
@@ -57,6 +63,7 @@ class SkeinConan(ConanFile):
         toolchain.cache_variables["SKEIN_COMPILED"] = not self.options.header_only
         toolchain.cache_variables["SKEIN_MARCH"] = str(self.options.march)
         toolchain.generate()
+        CMakeDeps(self).generate()
 
     def build(self):
         cmake = CMake(self)

@@ -171,7 +171,43 @@ case $way in
       sed -i "s/ skein::skein)/ $form)/" "$work/recipe/test_package/CMakeLists.txt"
     fi
     conan create "$work/recipe" --build=missing -pr:a "$work/profile" "${options[@]}"
-    conan list 'skein/*:*' ;;
+    conan list 'skein/*:*'
+
+    # What a remote has in place of the system's packages, by empty recipes of newer versions: they are found, a program sees their headers, and
+    # Boost has MPI.
+    for required in fmt/11.0.2 boost/1.83.0 openmpi/4.1.6; do
+      name=${required%/*}
+      mkdir -p "$work/required/$name"
+      printf '%s\n' 'from conan import ConanFile' "class Required(ConanFile):" "    name, version, package_type = '$name', '${required#*/}', 'static-library'" \
+        "    options, default_options = {'without_mpi': [True, False]}, {'without_mpi': True}" >"$work/required/$name/conanfile.py"
+      conan create "$work/required/$name" -pr:a "$work/profile" >/dev/null 2>&1
+    done
+    sed '/^\[platform_requires\]/,/^\[conf\]/{/^\[conf\]/!d}' "$work/profile" >"$work/profile_of_remotes"
+    alone=(-pr:a "$work/profile_of_remotes" -o "skein/*:header_only=$header_only")
+    for part in xsimd onednn zlib json; do alone+=(-o "skein/*:with_$part=False"); done
+    conan graph info --requires='skein/[*]' "${alone[@]}" -o 'skein/*:with_mpi=True' --format=json >"$work/graph.json"
+    "$python" - "$work/graph.json" <<'END'
+import json
+import sys
+
+nodes = json.load(open(sys.argv[1]))["graph"]["nodes"].values()
+seen = {}
+for node in nodes:
+    if node["ref"] in (None, "", "conanfile"):
+        seen = {d["ref"].split("/")[0]: d["headers"] for d in node["dependencies"].values()}
+    if (node["ref"] or "").startswith("boost/") and node["options"]["without_mpi"] != "False":
+        sys.exit("conan: with_mpi takes a Boost without MPI")
+if not all(seen.get(name) for name in ("skein", "fmt", "boost", "openmpi")):
+    sys.exit(f"conan: a program does not see the headers of what skein requires: {seen}")
+END
+    if [ "$header_only" = True ]; then
+      conan build "$work/recipe" "${alone[@]}" >"$work/build.txt" 2>&1
+      if ! grep -q 'in:  fmt 11.0.2' "$work/build.txt"; then
+        echo "conan: the fmt that the recipe requires is not the one that CMake finds"
+        grep ' fmt' "$work/build.txt"
+        exit 1
+      fi
+    fi ;;
 
   *) echo "run.sh: what is '$way'?" >&2; exit 2 ;;
 esac
