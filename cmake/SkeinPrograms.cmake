@@ -239,8 +239,13 @@ endfunction()
 # skein_add_joined_programs(<prefix> <folder>): the .cpp files there are whole programs, small ones. They are compiled as one, <prefix>_programs,
 # which takes the name of one of them (SKEIN_EXHAUSTIVE: each also by itself), and run as their "// ctest" lines say, all in one folder, in the
 # order of their names; "// ctest: not run" is compiled only. Where a page has a block `<!-- output: SOURCE -->`, the run must print that.
+# Python joins them: without it they are left out, and the other programs are there.
 function(skein_add_joined_programs prefix folder)
-  find_package(Python3 3.9 REQUIRED COMPONENTS Interpreter)
+  find_package(Python3 3.9 COMPONENTS Interpreter QUIET)
+  if(NOT Python3_Interpreter_FOUND)
+    skein_report("${folder}" FALSE "needs python3; apt install python3")
+    return()
+  endif()
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${folder}/*.cpp")
   list(SORT sources)
   if(SKEIN_EXHAUSTIVE)
