@@ -13,6 +13,7 @@
 // ctest on 2 ranks: --samples 6000 --network lenet
 // ctest: --threads-as-ranks 2 --samples 3000 --processes 1,2 --rounds 1 --svg speed_up
 // ctest expects: all ranks have the same weights
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -202,7 +203,7 @@ template <class Comm> void turns(Comm& world, const Options& o, const sk::data::
 
 template <class Comm> void run(Comm& world, const Options& o) {
   auto digits = sk::data::mnist_or_synthetic(o.data);
-  if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
+  if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
   if (o.processes.empty()) {
     const double seconds = train(world, o, digits, true);
     if (world.rank() == 0) report(world, o, digits.source, seconds);

@@ -8,6 +8,9 @@
 // ctest: --threads-as-ranks 2 --network mlp --batch 64 --rounds 2 --samples 600 --svg pipeline
 // ctest on 2 ranks: --network lenet --batch 32 --rounds 2 --samples 600 --epochs 1
 // ctest expects: every synchronous schedule has the losses of one core
+// ctest: --threads-as-ranks 3
+// ctest expects: 3 ranks: give a number of them that divides one of --stages
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -302,6 +305,8 @@ int run(World& world, const Options& o) {
   std::unique_ptr<ex::Results> results;
   if (world.rank == 0) results = std::make_unique<ex::Results>("pipeline", bench::Options{.json = o.json});
   bool right = true;
+  if (std::none_of(o.stages.begin(), o.stages.end(), [&](int stages) { return stages % world.size == 0; }))
+    throw sk::ArgumentError(std::to_string(world.size) + " ranks: give a number of them that divides one of --stages");
   for (const std::string& network : o.networks)
     for (const int stages : o.stages) {
       if (stages % world.size != 0) {

@@ -8,7 +8,9 @@
 // ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
 // ctest expects: every policy reached
 // ctest: --workers 2 --samples 60 --batch 31 --seconds 0.1 --seeds 1 --simulate 0
-// ctest expects: --batch 31 is more than the 30 samples of each worker
+// ctest: --processes --samples 60 --batch 10 --seconds 0.1 --seeds 1 --simulate 0
+// ctest expects: --batch 31 is more than the 30 samples of each worker|mpirun has started 1 of the 6 processes
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -366,7 +368,7 @@ void simulate(const Options& o, ex::Results& results) {
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     auto digits = sk::data::mnist_or_synthetic(o.data);
-    if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
+    if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
     if (const long each = static_cast<long>(digits.train.size()) / o.workers; each < o.batch)  // whose epochs had no step
       throw sk::ArgumentError("--batch " + std::to_string(o.batch) + " is more than the " + std::to_string(each) +
                               " samples of each worker: give a smaller one, or more --samples");
@@ -388,6 +390,10 @@ int main(int argc, char** argv) {
     int status = 0;
     sk::MpiComm processes{argc, argv};
     processes.run([&](sk::MpiComm& world) {
+      if (world.size() < o.workers + 1)
+        throw sk::ArgumentError("--processes: mpirun has started " + std::to_string(world.size()) + " of the " +
+                                std::to_string(o.workers + 2) + " processes that --workers " + std::to_string(o.workers) +
+                                " and two servers are");
       rows = measure(world, o, digits);
       if (world.rank() == 0) status = end();
     });

@@ -5,6 +5,7 @@
 // ctest: --samples 3000 --epochs 1 --accuracy 0.2
 // ctest on 2 ranks: --network lstm --samples 3000 --epochs 1 --accuracy 0.2
 // ctest expects: test accuracy
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -76,7 +77,7 @@ int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     sk::MpiComm world{argc, argv};
     auto digits = sk::data::mnist_or_synthetic(o.data);
-    if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(o.samples / 6);
+    if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
     ex::Table table{{"network", "parameters", "seconds", "test accuracy %"}};
     train<Dnn>(world, o, "dnn 784-256-128-10", digits, table);
     train<Cnn>(world, o, "cnn", digits, table);
