@@ -244,6 +244,12 @@ if(NOT SKEIN_BENCH AND SKEIN_HAS_mpi AND SKEIN_CHECK_${quicker})
   endforeach()
 endif()
 
+# ---- macros of other headers, without a precompiled header, behind which they would come
+if(SKEIN_CHECK_${quicker})
+  add_test(NAME house.macros COMMAND ${check} --compiler ${SKEIN_CHECK_${quicker}} --source "${CMAKE_CURRENT_SOURCE_DIR}/house/macros/macros.cpp")
+  set_tests_properties(house.macros PROPERTIES LABELS "house;compile" TIMEOUT 300)
+endif()
+
 # ---- wrong programs: one error, the sentence in it, and a twin that compiles (in the gate all twins together)
 set(twin --without-twin)
 if(SKEIN_EXHAUSTIVE)

@@ -3,6 +3,8 @@
 // advice and pictures. Beside skein.hpp, so that a program with DataParallel alone does not compile the rest; networks and slow
 // ranks that are only simulated are in simulate.hpp.
 #pragma once
+#pragma push_macro("I")  // as in skein.hpp
+#undef I
 #include "comm/algorithms/all_reduce.hpp"
 #include "comm/compress/error_feedback.hpp"
 #include "comm/compress/compressed_collectives.hpp"
@@ -33,3 +35,4 @@
 #include "plan/advise.hpp"
 #include "plan/schedule_svg.hpp"
 #include "plan/schedule_text.hpp"
+#pragma pop_macro("I")

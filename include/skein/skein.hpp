@@ -3,6 +3,9 @@
 // it. Included by name beside it: skein/parallel.hpp (every other policy), skein/simulate.hpp (simulated networks
 // and slow ranks), skein/mpi.hpp, skein/cuda.hpp, skein/nccl.hpp, skein/xtensor.hpp.
 #pragma once
+// C's <complex.h>, which FFTW and LAPACKE include, makes a macro of I; behind these headers it is there again.
+#pragma push_macro("I")
+#undef I
 #include "comm/self/self_comm.hpp"
 #include "comm/thread/spawn.hpp"
 #include "core/config.hpp"
@@ -117,3 +120,4 @@
 #include "train/predictor.hpp"
 #include "train/trainer.hpp"
 #include "train/weights_npz.hpp"
+#pragma pop_macro("I")
