@@ -245,7 +245,7 @@ TEST_CASE("what is wrong with a graph is found by value", "[nn]") {
   CHECK(fault(nn::Graph<In, Apply<nn::Add, From<x, x, x, x, x, x, x, x, x>, To<y>>, nn::Output<y>>{}) ==
         GraphFault::too_many_edges);
   CHECK(fault(nn::Graph<In, Line, Apply<nn::Multiply, From<x, y>, To<a>>, nn::Output<a>>{}) == GraphFault::join_refuses);
-  CHECK(fault(nn::Graph<In, Apply<nn::Multiply, From<x, x, x>, To<a>>, nn::Output<a>>{}) == GraphFault::join_refuses);
+  CHECK(fault(nn::Graph<In, Apply<nn::Multiply, From<x, x, x>, To<a>>, nn::Output<a>>{}) == GraphFault::join_of_two);
   CHECK(fault(nn::Graph<In, Line>{}) == GraphFault::never_read);
   CHECK(fault(nn::Graph<In, sk::Shape<3>>{}) == GraphFault::not_an_item);
 }
