@@ -239,6 +239,8 @@ int main(int argc, char** argv) {
   right &= convolution<Geometry{56, 56, 64, 256, 1, 1, 0}>(report, 16, "ResNet-50");
   if (!report.quick()) {
     right &= convolution<Geometry{56, 56, 256, 64, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{28, 28, 128, 512, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{28, 28, 512, 128, 1, 1, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");

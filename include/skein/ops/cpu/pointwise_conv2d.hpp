@@ -70,7 +70,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
     [[maybe_unused]] const bool streams = G.stride == 1 && G.channels > 64 && streams_to(c.dx, c.batch * G.in_count());
     each_block(c.batch, [&](long count, long in, long out) {
       const Scalar* dy = c.dy + out;
-      if (c.dx) input_gradient(streams, count, dy, packed, c.weight, c.dx + in);
+      if (c.dx) input_gradient(streams, count, dy, packed, c.weight, c.dweight ? c.x + in : nullptr, c.dx + in);
       if (!c.dweight) return;
       Rows::add_weight_gradient(count, c.x + in, pixel, dy, G.filters, c.dweight);
       for (long r = 0; c.dbias && r < count; ++r)
@@ -93,16 +93,19 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
     return SKEIN_WITH_XSIMD && values * static_cast<long>(sizeof(Scalar)) > larger_than_caches &&
            reinterpret_cast<std::uintptr_t>(to) % 64 == 0;
   }
+  /// x: what the gradient of the weights reads next, or null.
   static void input_gradient([[maybe_unused]] bool streams, long count, const Scalar* dy, const Scalar* packed,
-                             const Scalar* weight, Scalar* dx) {
+                             const Scalar* weight, [[maybe_unused]] const Scalar* x, Scalar* dx) {
 #if SKEIN_WITH_XSIMD
-    if constexpr (G.stride == 1 && G.channels > 64)
-      if (streams) {
-        Product<Scalar> p{.m = count, .k = G.filters, .a = dy, .lda = G.filters, .b = packed, .ldb = row_pitch(G.channels)};
-        p.c = dx;
-        p.ldc = G.channels;
-        return small_product<G.channels, false, false, KeepByStream>(p);
-      }
+    if constexpr (G.stride == 1) {
+      Product<Scalar> p{.m = count, .k = G.filters, .a = dy, .lda = G.filters, .b = packed, .ldb = row_pitch(G.channels)};
+      p.c = dx;
+      p.ldc = G.channels;
+      const FetchAhead<Scalar> fetch{dy, G.filters, x, G.channels};
+      if constexpr (G.channels > 64)
+        if (streams) return small_product<G.channels, false, false, KeepByStream>(p, {}, fetch);
+      if constexpr (Rows::own_back) return small_product<G.channels, false, false>(p, {}, fetch);
+    }
 #endif
     Rows::input_gradient(count, dy, G.filters, weight, packed, false, dx, pixel);
   }
@@ -120,7 +123,8 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
           p.b = panels + first * G.channels;
           p.ldb = width(Panel);
           p.start = bias + first;
-          panel<typename Plan::V, Plan::width(Panel), false, false, Finish>(p);
+          const FetchAhead<Scalar> fetch = Panel < fetching_panels ? FetchAhead<Scalar>{p.a, G.channels} : FetchAhead<Scalar>{};
+          panel<typename Plan::V, Plan::width(Panel), false, false, Finish>(p, fetch);
         };
         (one(std::integral_constant<int, I>{}), ...);
       }

@@ -107,12 +107,42 @@ constexpr int tile_rows(int columns) {
 inline constexpr int widest_tile = accumulators > 16 ? 5 : 3;
 }  // namespace detail
 
+/// So many of a product's panels fetch; the others find the rows there.
+inline constexpr int fetching_panels = 4;
+/// For operands that stay in the caches.
+struct NoFetch {
+  SKEIN_ALWAYS_INLINE void rows(long, int) const {}
+};
+/// For an A of rows that lie one behind the other in an array larger than the caches: beside each tile, rows that a later one
+/// reads are fetched into the second-level cache, and those of `also`, which the next product reads, where it is not null. The
+/// processor's own prefetching does not follow several short rows at a time.
+template <class Scalar> struct FetchAhead {
+  const Scalar* a = nullptr;
+  long width = 0;  // values a row
+  const Scalar* also = nullptr;
+  long also_width = 0;
+
+  SKEIN_ALWAYS_INLINE void rows(long first, int count) const {
+    fetch(a + (first + ahead) * width, count * width);
+    if (also) fetch(also + first * also_width, count * also_width);
+  }
+
+ private:
+  static constexpr long ahead = 12;
+  static SKEIN_ALWAYS_INLINE void fetch(const Scalar* from, long values) {
+    for (long k = 0; k < values; k += 64 / static_cast<long>(sizeof(Scalar))) __builtin_prefetch(from + k, 0, 2);
+  }
+};
+
 /// All rows of a panel of C that is Columns vectors wide.
-template <class V, int Columns, bool Turned, bool Masked, class Finish, class Scalar>
-SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
+template <class V, int Columns, bool Turned, bool Masked, class Finish, class Scalar, class Fetch = NoFetch>
+SKEIN_NOINLINE void panel(const Product<Scalar>& p, Fetch fetch = {}) {
   constexpr int rows = detail::tile_rows(Columns);
   long i = 0;
-  for (; i + rows <= p.m; i += rows) detail::tile<V, rows, Columns, Turned, Masked, Finish>(p, i);
+  for (; i + rows <= p.m; i += rows) {
+    fetch.rows(i, rows);
+    detail::tile<V, rows, Columns, Turned, Masked, Finish>(p, i);
+  }
   if (i == p.m) return;
   if constexpr (rows > 4)
     for (; i + 4 <= p.m; i += 4) detail::tile<V, 4, Columns, Turned, Masked, Finish>(p, i);
@@ -124,11 +154,11 @@ SKEIN_NOINLINE void panel(const Product<Scalar>& p) {
 }
 
 // Panels of float, which most networks share: with `extern` not compiled here, with nothing compiled (into skein::compiled).
-#define SKEIN_PANELS(word, V, columns)                                                    \
-  word template void panel<V, columns, false, false, Keep, float>(const Product<float>&); \
-  word template void panel<V, columns, false, true, Keep, float>(const Product<float>&);  \
-  word template void panel<V, columns, true, false, Keep, float>(const Product<float>&);  \
-  word template void panel<V, columns, true, true, Keep, float>(const Product<float>&);
+#define SKEIN_PANELS(word, V, columns)                                                             \
+  word template void panel<V, columns, false, false, Keep, float>(const Product<float>&, NoFetch); \
+  word template void panel<V, columns, false, true, Keep, float>(const Product<float>&, NoFetch);  \
+  word template void panel<V, columns, true, false, Keep, float>(const Product<float>&, NoFetch);  \
+  word template void panel<V, columns, true, true, Keep, float>(const Product<float>&, NoFetch);
 namespace detail {
 using WholeVector = Vector<float, widest_lanes<float>>;
 using HalfVector = Vector<float, widest_lanes<float> / 2>;
