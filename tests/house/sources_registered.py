@@ -8,7 +8,7 @@ import sys
 import tempfile
 
 # Not tests themselves: the harness, programs that another test starts, and those of the consumers.
-APART = ("support/", "house/harness/", "house/dead_rank/", "house/checked/", "house/main/", "consumer/")
+APART = ("support/", "house/harness/", "house/dead_rank/", "house/checked/", "house/macros/", "house/main/", "consumer/")
 
 
 def check(tests, registered):
