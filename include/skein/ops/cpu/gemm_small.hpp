@@ -45,7 +45,7 @@ SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share sha
       using V = std::conditional_t<(Index < Plan::panels), typename Plan::V, typename Plan::Tail>;
       if constexpr (masked) p.left = N - Plan::first(Index) - (width - 1) * static_cast<int>(V::size);
       if constexpr (is_rectifier<Finish>) p.rectified = true;
-      panel<V, width, Turned, masked, Stored>(p, Index < fetching_panels ? fetch : Fetch{});
+      panel<V, width, Turned, masked, Stored>(p, fetch.in_panel(Index));
     };
     const int each[] = {(one(std::integral_constant<int, I>{}), 0)...};
     (void)each;

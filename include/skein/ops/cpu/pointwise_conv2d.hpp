@@ -123,8 +123,8 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
           p.b = panels + first * G.channels;
           p.ldb = width(Panel);
           p.start = bias + first;
-          const FetchAhead<Scalar> fetch = Panel < fetching_panels ? FetchAhead<Scalar>{p.a, G.channels} : FetchAhead<Scalar>{};
-          panel<typename Plan::V, Plan::width(Panel), false, false, Finish>(p, fetch);
+          const FetchAhead<Scalar> fetch{p.a, G.channels};
+          panel<typename Plan::V, Plan::width(Panel), false, false, Finish>(p, fetch.in_panel(Panel));
         };
         (one(std::integral_constant<int, I>{}), ...);
       }

@@ -107,10 +107,9 @@ constexpr int tile_rows(int columns) {
 inline constexpr int widest_tile = accumulators > 16 ? 5 : 3;
 }  // namespace detail
 
-/// So many of a product's panels fetch; the others find the rows there.
-inline constexpr int fetching_panels = 4;
 /// For operands that stay in the caches.
 struct NoFetch {
+  NoFetch in_panel(int) const { return {}; }
   SKEIN_ALWAYS_INLINE void rows(long, int) const {}
 };
 /// For an A of rows that lie one behind the other in an array larger than the caches: beside each tile, rows that a later one
@@ -122,6 +121,8 @@ template <class Scalar> struct FetchAhead {
   const Scalar* also = nullptr;
   long also_width = 0;
 
+  /// The first panels of a product fetch; the others find the rows there.
+  FetchAhead in_panel(int panel) const { return panel < 4 ? *this : FetchAhead{}; }
   SKEIN_ALWAYS_INLINE void rows(long first, int count) const {
     fetch(a + (first + ahead) * width, count * width);
     if (also) fetch(also + first * also_width, count * also_width);
