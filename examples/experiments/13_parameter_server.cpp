@@ -281,8 +281,8 @@ template <class Make> double step_on_a_network(int workers, int servers, const O
   return most;
 }
 
-/// What the simulator says of one slow worker: the gradients of a second that it leaves, where a step takes what the measured one
-/// took.
+/// What the simulator says of one slow worker: the gradients of a second that it leaves, in trainings as long as the measured
+/// ones, where a step takes what theirs took. (The shorter a training, the more of it are the steps that others may be ahead.)
 void simulate_the_slow_one(std::vector<Row>& rows, const Options& o) {
   std::size_t at = 0;
   each_policy([&](const char* name, Kind kind, const auto& make) {
@@ -290,11 +290,11 @@ void simulate_the_slow_one(std::vector<Row>& rows, const Options& o) {
     Row& row = rows[at++];
     const double even = o.workers / ex::mean_and_deviation(Row::of(row.even, &Outcome::per_second)).mean;
     double gradients[2] = {0, 0};
-    const double slow = 1 + 1e-3 * o.step * (o.slow - 1) / even, seconds = 30 * slow * even;
+    const double slow = 1 + 1e-3 * o.step * (o.slow - 1) / even;
     for (int i : {0, 1})
       on_a_network(o.workers + kind.servers, {.slow = {1, i == 0 ? 1 : slow}}, even, make,
                    [&](const auto& step, auto& policy_state, sk::SimComm& world) {
-                     const double end = world.now() + seconds;
+                     const double end = world.now() + o.seconds;
                      while (true) {
                        double over[1] = {world.now() >= end ? 1.0 : 0.0};
                        if (kind.lockstep) policy_state.reduce(over);

@@ -19,8 +19,8 @@ constexpr bool is_pointwise(const Conv2dGeometry& g) {
   return SKEIN_WITH_XSIMD && g.kernel == 1 && g.padding == 0 && g.groups == 1 && g.dimensions < 3 && g.channels % 16 == 0 &&
          g.filters % 16 == 0 && 1L * g.channels * g.filters <= 128 * 1024;
 }
-/// May it go forward by panels of the weights that lie one behind the other? Others, and those whose filters four vectors hold,
-/// go by blocks of all filters.
+/// May it go forward by panels of the weights that lie one behind the other? Others go by blocks of all filters, and so
+/// do those whose filters four vectors hold and whose channels are no more.
 constexpr bool has_panels(const Conv2dGeometry& g) { return is_pointwise(g) && g.stride == 1 && g.filters >= 64; }
 /// Scalars of the transposed copy of the weights that it reads backward, and of that which it reads forward.
 constexpr long pointwise_packed_weights(const Conv2dGeometry& g) {
@@ -36,7 +36,8 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   static constexpr int four_vectors = 0;
 #endif
   /// Forward by blocks of some pixels by all filters, or by panels, where that is faster than a library's call.
-  static constexpr bool blocks = SKEIN_WITH_XSIMD && takes_direct({G}) && (!has_panels(G) || G.filters <= four_vectors);
+  static constexpr bool blocks =
+      SKEIN_WITH_XSIMD && takes_direct({G}) && (!has_panels(G) || (G.filters <= four_vectors && G.channels <= G.filters));
   static constexpr bool own_forward = blocks || has_panels(G);
   using Rows = RowProducts<Scalar, G.channels, G.filters>;
 
