@@ -146,6 +146,17 @@ TEST_CASE("what was computed before a leaf was changed is not differentiated at 
   CHECK(x.gradient()(0) == Approx(1.5 * std::exp(0.5)));
 }
 
+TEST_CASE("a constant that was changed is seen as a changed leaf is") {
+  Variable x(Tensor<double, 1>{1, 2});
+  auto c = constant(Tensor<double, 1>{3, 4});
+  const auto before = sum(x * c);
+  c.leaf() = 10.0;
+  CHECK_THROWS_WITH(before.backward(), Catch::Contains("leaf() has changed a variable after this was computed from it"));
+  CHECK_FALSE(x.has_gradient());
+  sum(c * x).backward();
+  CHECK((x.gradient()(0) == 10 && x.gradient()(1) == 10 && !c.has_gradient()));
+}
+
 TEST_CASE("what has no gradient says why") {
   Variable x(values(dims(3), 1));
   CHECK_THROWS_WITH(x.gradient(), Catch::Contains("no backward() has reached"));

@@ -20,7 +20,7 @@ namespace skein::inline SKEIN_ABI::autodiff::detail {
 /// What all nodes have in common, whatever their rank.
 struct TapeNode {
   std::uint64_t number = next_number();
-  std::vector<std::shared_ptr<TapeNode>> inputs;  ///< those that want a gradient
+  std::vector<std::shared_ptr<TapeNode>> inputs;  ///< of a result that wants a gradient: constants too, which may change
   bool wants_gradient = false;
   std::uint64_t changed = 0;  ///< what the last change of a leaf's value is numbered, among the nodes
 

@@ -72,7 +72,7 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
     Variable y(std::move(values), (inputs.requires_gradient() || ...));
     if (!y.node_->wants_gradient) return y;
     y.node_->hand_on = std::move(hand_on);
-    ((inputs.requires_gradient() ? y.node_->inputs.push_back(inputs.node()) : void()), ...);
+    (y.node_->inputs.push_back(inputs.node()), ...);
     return y;
   }
   /// Adds an expression of this shape to the gradient, where one is wanted.
