@@ -50,6 +50,19 @@ TEST_CASE("steps are taken where they pay: in a dense enough pattern, on a proce
   CHECK(sk::SlicedPattern(thin).steps() == 0);
 }
 
+TEST_CASE("a sliced pattern that was moved from has no rows") {
+  const auto a = sk::Csr<float>::from_dense(thinned<float>(40, 70, 0.2, 1)).without_values();
+  sk::SlicedPattern first(a, 2), other(sk::Csr<void>::from_triples(20, 3, std::vector<int>{}, std::vector<int>{}), 1);
+  const auto x = values<float>(sk::dims(70), 2);
+  const sk::SlicedPattern second = std::move(first);
+  CHECK((first.rows() == 0 && first.columns() == 0 && first.entries() == 0));
+  CHECK(mv(first, sk::zeros<float>(0)).size() == 0);
+  first = sk::SlicedPattern(a, 2);
+  other = std::move(first);
+  CHECK((near(mv(second, x), mv(a, x), 14) && near(mv(other, x), mv(a, x), 14)));
+  CHECK(mv(first, sk::zeros<float>(first.columns())).size() == first.rows());
+}
+
 TEST_CASE("sliced patterns: what is refused") {
   const auto a = sk::Csr<float>::from_dense(thinned<float>(4, 5, 0.5, 1)).without_values();
   CHECK_THROWS_WITH(sk::SlicedPattern(a, 5), Catch::Contains("SlicedPattern: 5 steps: from 0 to 4"));

@@ -77,6 +77,20 @@ TEST_CASE("a sparse matrix goes to dense and back, is transposed, copied, narrow
   CHECK(sk::Csr<float>().entries() == 0);
 }
 
+TEST_CASE("a sparse matrix that was moved from has no rows, and one that was moved to has all that it needs") {
+  const Triples t = triples(9, 14, 40, 3);
+  auto a = sk::Csr<float>::from_dense(t.dense), small = sk::Csr<float>::from_dense(sk::eye<float>(2));
+  const auto b = std::move(a);
+  CHECK(list(b.to_dense()) == list(t.dense));
+  CHECK((a.shape() == sk::dims(0, 0) && a.entries() == 0 && a.copy().to_dense().size() == 0));
+  CHECK(a.transpose().shape() == sk::dims(0, 0));
+  a = b.copy();
+  small = std::move(a);
+  CHECK(list(small.to_dense()) == list(t.dense));
+  CHECK(a.offsets().size() == a.rows() + 1);
+  CHECK(a.to_dense().shape() == a.shape());
+}
+
 TEST_CASE("arrays from outside are taken as they are, after all of them were checked") {
   using A = sk::Csr<float>;
   using I = sk::Tensor<std::int32_t, 1>;

@@ -14,8 +14,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Made of a pattern once, multiplied often: mv of ops/sliced_product.hpp. Takes 16 bytes a step and tile. Immutable; copies
-/// share nothing.
+/// Made of a pattern once, multiplied often: mv of ops/sliced_product.hpp. Takes 16 bytes a step and tile. Immutable; it moves.
 class SlicedPattern {
  public:
   static constexpr int lanes = 16, width = 31, most_steps = 4;
@@ -24,36 +23,45 @@ class SlicedPattern {
 
   /// No rows, no columns.
   SlicedPattern() = default;
+  /// What is moved from has no rows and no columns.
+  SlicedPattern(SlicedPattern&& o) noexcept
+      : size_(std::exchange(o.size_, Size{})), tiles_(std::move(o.tiles_)), rest_(std::move(o.rest_)) {}
+  SlicedPattern& operator=(SlicedPattern&& o) noexcept {
+    std::swap(size_, o.size_);
+    std::swap(tiles_, o.tiles_);
+    rest_ = std::move(o.rest_);  // which exchanges them
+    return *this;
+  }
   /// `steps`: entries of a row that a tile holds, 0 to most_steps; -1: as many as cost least, 0 where this processor has no such
   /// lookups. Throws ArgumentError for other numbers.
   template <class Index> explicit SlicedPattern(const Csr<void, Cpu, Index>& a, int steps = -1)
-      : rows_(a.rows()), columns_(a.columns()), entries_(a.entries()), strips_((a.columns() + width - 1) / width) {
+      : size_{a.rows(), a.columns(), a.entries(), (a.columns() + width - 1) / width} {
     if (steps < -1 || steps > most_steps)
       throw ArgumentError("SlicedPattern: " + std::to_string(steps) + " steps: from 0 to " + std::to_string(most_steps) +
                           ", or -1 for as many as cost least");
-    steps_ = steps >= 0 ? steps : best_steps(a);
-    const long slices = (rows_ + lanes - 1) / lanes;
-    tiles_.assign(static_cast<std::size_t>(slices * strips_ * steps_ * lanes), none);
+    size_.steps = steps >= 0 ? steps : best_steps(a);
+    const long slices = (size_.rows + lanes - 1) / lanes;
+    tiles_.assign(static_cast<std::size_t>(slices * size_.strips * size_.steps * lanes), none);
     std::vector<std::int32_t> rows, columns;
     each(a, [&](long row, long strip, long place, long column) {
-      if (place < steps_) {
-        tiles_[static_cast<std::size_t>(((row / lanes * strips_ + strip) * steps_ + place) * lanes + row % lanes)] =
-            static_cast<std::uint8_t>(column - strip * width);
+      if (place < size_.steps) {
+        const long step = (row / lanes * size_.strips + strip) * size_.steps + place;
+        tiles_[static_cast<std::size_t>(step * lanes + row % lanes)] = static_cast<std::uint8_t>(column - strip * width);
       } else {
         rows.push_back(static_cast<std::int32_t>(row));
         columns.push_back(static_cast<std::int32_t>(column));
       }
     });
-    rest_ = Csr<void>::from_triples(rows_, columns_, rows, columns);
+    rest_ = Csr<void>::from_triples(size_.rows, size_.columns, rows, columns);
   }
 
-  long rows() const { return rows_; }
-  long columns() const { return columns_; }
-  long entries() const { return entries_; }
-  int steps() const { return steps_; }
-  long strips() const { return strips_; }
+  long rows() const { return size_.rows; }
+  long columns() const { return size_.columns; }
+  long entries() const { return size_.entries; }
+  int steps() const { return size_.steps; }
+  long strips() const { return size_.strips; }
   /// Those of a slice of 16 rows, strip after strip: (strips, steps, lanes).
-  const std::uint8_t* tiles(long slice) const { return tiles_.data() + slice * strips_ * steps_ * lanes; }
+  const std::uint8_t* tiles(long slice) const { return tiles_.data() + slice * strips() * steps() * lanes; }
   /// What the tiles do not hold.
   CsrView<void> rest() const { return rest_.view(); }
   /// Does a lookup of 16 values in two registers take one instruction here.
@@ -65,6 +73,11 @@ class SlicedPattern {
 #endif
 
  private:
+  struct Size {
+    long rows = 0, columns = 0, entries = 0, strips = 0;
+    int steps = 0;
+  };
+
   /// f(row, strip, how many entries of the row and strip come before, column), in order.
   template <class Index, class F> static void each(const Csr<void, Cpu, Index>& a, F&& f) {
     for (long i = 0; i < a.rows(); ++i) {
@@ -84,7 +97,7 @@ class SlicedPattern {
     each(a, [&](long, long, long place, long) {
       for (int k = 0; k <= most_steps; ++k) rest[static_cast<std::size_t>(k)] += place >= k;
     });
-    const double tiles = static_cast<double>((rows_ + lanes - 1) / lanes) * static_cast<double>(strips_);
+    const double tiles = static_cast<double>((rows() + lanes - 1) / lanes) * static_cast<double>(strips());
     int best = 0;
     for (int k = 1; k <= most_steps; ++k)
       if (cost(k, tiles, rest) < cost(best, tiles, rest)) best = k;
@@ -94,8 +107,7 @@ class SlicedPattern {
     return 1.6 * k * tiles + static_cast<double>(rest[static_cast<std::size_t>(k)]);
   }
 
-  long rows_ = 0, columns_ = 0, entries_ = 0, strips_ = 0;
-  int steps_ = 0;
+  Size size_;
   std::vector<std::uint8_t> tiles_;
   Csr<void> rest_;
 };

@@ -40,6 +40,18 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
 
   /// No rows, no columns.
   Csr() : offsets_(dims(1)) {}
+  /// What is moved from has no rows and no columns.
+  Csr(Csr&& o) noexcept
+      : rows_(std::exchange(o.rows_, 0)), columns_(std::exchange(o.columns_, 0)), offsets_(std::move(o.offsets_)),
+        indices_(std::move(o.indices_)), values_(std::move(o.values_)) {}
+  Csr& operator=(Csr&& o) noexcept {
+    std::swap(rows_, o.rows_);
+    std::swap(columns_, o.columns_);
+    offsets_ = std::move(o.offsets_);  // which exchange their arrays
+    indices_ = std::move(o.indices_);
+    values_ = std::move(o.values_);
+    return *this;
+  }
   /// Takes arrays that lie in compressed rows. Throws ShapeError (lengths) or ArgumentError (offsets that fall, columns out of
   /// range or out of order).
   Csr(long rows, long columns, Tensor<Offset, 1, Cpu>&& offsets, Tensor<Index, 1, Cpu>&& indices,
