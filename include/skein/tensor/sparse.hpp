@@ -16,6 +16,7 @@ namespace skein::inline SKEIN_ABI {
 namespace detail {
 struct Unchecked {};  // arrays that are known to be right
 template <class Range> auto const_span(const Range& r) { return std::span(r.data(), static_cast<std::size_t>(r.size())); }
+template <class Range> using RangeValue = std::remove_cvref_t<decltype(*std::declval<const Range&>().data())>;
 [[noreturn]] SKEIN_NOINLINE inline void throw_entry(const char* operation, long entry, const std::string& what) {
   throw ArgumentError(std::string(operation) + ": entry " + std::to_string(entry) + what);
 }
@@ -65,6 +66,8 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
   template <class Rows, class Columns, class Values = std::span<const Value>>
   static Csr from_triples(long rows, long columns, const Rows& row, const Columns& column,
                           const Values& value = {}) requires std::same_as<Device, Cpu> {
+    static_assert(std::is_integral_v<detail::RangeValue<Rows>> && std::is_integral_v<detail::RangeValue<Columns>>,
+                  "the rows and columns of the entries of a sparse matrix are integers: cast<long>() makes such of a tensor");
     const auto r = detail::const_span(row);
     const auto c = detail::const_span(column);
     const auto v = detail::const_span(value);
