@@ -48,6 +48,15 @@ TEST_CASE("products with expressions, of nothing, and of what does not fit") {
   CHECK(text_of([&] {
           sk::mm_into<float, sk::Cpu>(c.view().reverse(0), a.view(), a.view());
         }).find("its target, with dense rows, each behind the one before") != std::string::npos);
+  CHECK(text_of([&] { sk::mm_into<float, sk::Cpu>(c.view(), c.view(), a.view()); }) ==
+        "mm_into: the target overlaps a matrix that is multiplied: give it memory of its own");
+  CHECK_THROWS_AS((sk::mm_into<float, sk::Cpu>(c.view(), a.view(), c.view().transpose())), sk::ArgumentError);
+  sk::Tensor<float, 2> wide{{1, 2, 0, 0, 5}, {3, 4, 0, 0, 5}};  // side by side they may lie
+  const auto left = wide(all, range(0, 2)), right = wide(all, range(2, 4));
+  sk::mm_into<float, sk::Cpu>(right, left, left.transpose());
+  CHECK(list(wide) == std::vector<float>{1, 2, 5, 11, 5, 3, 4, 11, 25, 5});
+  CHECK_THROWS_AS((sk::mm_into<float, sk::Cpu>(right, wide(all, range(1, 3)), a.view())), sk::ArgumentError);
+  CHECK_THROWS_AS((sk::mm_into<float, sk::Cpu>(left, wide(all, range(1, 3)), a.view())), sk::ArgumentError);
   CHECK(text_of([&] {
           mv(a, sk::Tensor<float, 1>{1, 2, 3});
         }) == "mv: shapes (2, 2) and (3) do not multiply: the columns of the matrix must be the length of the vector");

@@ -92,6 +92,11 @@ TEST_CASE("products that do not fit say so") {
   apart(sk::range(3)) = both(sk::range(2));
   mv_into(apart(sk::range(0, 3)), a, apart(sk::range(3)));  // side by side they may lie
   CHECK(list(apart) == std::vector<float>{3, 4, 5, 3, 4, 5});
+  sk::Tensor<float, 2> matrix = sk::ones<float>(3, 4);
+  CHECK(text_of([&] { mm_into(matrix.view(), a, matrix.view()); }) ==
+        "mm_into: the target overlaps a matrix that is multiplied: give it memory of its own");
+  mm_into(matrix(sk::all, sk::range(0, 2)), a, matrix(sk::all, sk::range(2)));
+  CHECK(sum(matrix) == 12);
   CHECK(mv(sk::Csr<float>(), sk::zeros<float>(0)).size() == 0);
   CHECK(list(mv(sk::Csr<float>::from_dense(sk::zeros<float>(2, 0)), sk::zeros<float>(0))) == std::vector<float>{0, 0});
 }

@@ -61,6 +61,23 @@ template <class D> void check_ordinals(const char* operation, D a, D b) {
       throw ArgumentError(std::string(operation) + ": tensors on " + std::string(D::name) + " " + std::to_string(a.ordinal) +
                           " and " + std::to_string(b.ordinal) + " meet: move one of them with .to()");
 }
+/// Have two matrices memory in common? Columns of one array, which lie side by side in its rows, have not.
+template <class S, class D> bool overlap(const TensorView<S, 2, D>& target, const TensorView<const S, 2, D>& operand) {
+  const auto writes = Footprint<2>::of(target.data, target.strides, target.extents),
+             reads = Footprint<2>::of(operand.data, operand.strides, operand.extents);
+  if (target.size() == 0 || operand.size() == 0 || writes.low >= reads.high || reads.low >= writes.high) return false;
+  const TensorView<const S, 2, D> rows = operand.strides[1] == 1 || operand.extents[1] == 1 ? operand : operand.transpose();
+  const long pitch = target.extents[0] > 1 ? target.strides[0] : rows.strides[0], from = rows.data - target.data;
+  if (pitch <= 0 || (rows.extents[0] > 1 && rows.strides[0] != pitch) || (rows.extents[1] > 1 && rows.strides[1] != 1))
+    return true;
+  const long column = (from % pitch + pitch) % pitch;  // of the operand, where the target's first is 0
+  return column < target.extents[1] || column + rows.extents[1] > pitch;
+}
+template <class S, class D>
+void check_apart(const char* operation, const TensorView<S, 2, D>& target, const TensorView<const S, 2, D>& operand) {
+  if (overlap(target, operand))
+    throw ArgumentError(std::string(operation) + ": the target overlaps a matrix that is multiplied: give it memory of its own");
+}
 /// Two vectors without gaps, of which a product writes one while it reads the other.
 template <class S, class D>
 void check_apart(const char* operation, const TensorView<S, 1, D>& target, const TensorView<const S, 1, D>& operand) {
@@ -70,8 +87,8 @@ void check_apart(const char* operation, const TensorView<S, 1, D>& target, const
 }
 }  // namespace detail
 
-/// c = a b, matrices with extents (m, k), (k, n) and (m, n); c must not overlap a or b, and its rows must be dense and
-/// follow each other.
+/// c = a b, matrices with extents (m, k), (k, n) and (m, n); the rows of c must be dense and follow each other. Throws
+/// ShapeError, or ArgumentError where c overlaps a or b.
 template <class S, class D>
 void mm_into(const TensorView<S, 2, D>& c, const TensorView<const S, 2, D>& a, const TensorView<const S, 2, D>& b) {
   if (a.extents[1] != b.extents[0])
@@ -83,6 +100,8 @@ void mm_into(const TensorView<S, 2, D>& c, const TensorView<const S, 2, D>& a, c
         "differ: the first is that of the product, the second its target, with dense rows, each behind the one before");
   detail::check_ordinals("mm", a.where, b.where);
   detail::check_ordinals("mm", c.where, a.where);
+  detail::check_apart("mm_into", c, a);
+  detail::check_apart("mm_into", c, b);
   const long m = a.extents[0], n = b.extents[1], k = a.extents[1];
   if (m == 0 || n == 0) return;
   if (k == 0) return assign(c, S(0));

@@ -60,7 +60,8 @@ template <class M, class D, class I, TensorExpression X> Tensor<typename X::Scal
   }
 }
 
-/// c = a b: a is (m, k), b (k, n), c (m, n), the rows of b and c dense. `worker`: as in mv_into.
+/// c = a b: a is (m, k), b (k, n), c (m, n), the rows of b and c dense, b and c apart. `worker`, and what it throws: as in
+/// mv_into.
 template <class M, class D, class I, class S, class B>
 void mm_into(const TensorView<S, 2, D>& c, const Csr<M, D, I>& a, const B& b, const Worker& worker = {}) {
   detail::assert_sparse_product<detail::SparseProductRule<Csr<M, D, I>, B>>();
@@ -73,6 +74,7 @@ void mm_into(const TensorView<S, 2, D>& c, const Csr<M, D, I>& a, const B& b, co
                          "differ, or rows are not dense: the first is that of the product, the second its target");
   detail::check_ordinals("mm", a.device(), from.where);
   detail::check_ordinals("mm", c.where, a.device());
+  detail::check_apart<S, D>("mm_into", c, from);
   ops::spmm(a.view(), from.data, from.extents[0] == 1 ? n : from.strides[0], c.data, c.extents[0] == 1 ? n : c.strides[0], n,
             worker);
 }
