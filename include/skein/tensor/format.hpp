@@ -7,6 +7,16 @@
 #ifndef __CUDACC__
 #include <fmt/format.h>
 
+// A tensor is a range, too, of which <fmt/ranges.h> would have another formatter.
+FMT_BEGIN_NAMESPACE
+template <class T, class Char> struct is_range;
+template <class E, class Char>
+requires skein::TensorExpression<E>
+struct is_range<E, Char> {
+  static constexpr bool value = false;
+};
+FMT_END_NAMESPACE
+
 template <class E>
 requires skein::TensorExpression<E>
 struct fmt::formatter<E> {
