@@ -109,10 +109,11 @@ inline EdgeList random_graph(long nodes, double p, sk::Seed seed) {
   };
   for (long i = 0; i < nodes; ++i) add(i, (i + 1) % nodes);
   if (p == 0) return g;
-  const double log_q = std::log1p(-p);
-  long v = 1, w = -1;  // pairs (v, w), w < v
+  const double log_q = std::log1p(-p), most = 1e18;  // of a step, which is a whole number: more than there are pairs
+  long v = 1, w = -1;                                // pairs (v, w), w < v
   for (std::uint64_t draw = 0; v < nodes; ++draw) {
-    w += 1 + static_cast<long>(std::log1p(-static_cast<double>(sk::random_uniform(seed.value, 1, draw))) / log_q);
+    const double logarithm = std::log1p(-static_cast<double>(sk::random_uniform(seed.value, 1, draw)));
+    w += 1 + static_cast<long>(std::min(logarithm / log_q, most));
     while (w >= v && v < nodes) w -= v++;
     if (v < nodes) add(v, w), add(w, v);
   }
