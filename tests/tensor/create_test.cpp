@@ -24,6 +24,7 @@ TEST_CASE("zeros, ones, full, eye, diag, arange and linspace") {
   CHECK(sk::arange(3, 3).size() == 0);
   CHECK(list(sk::linspace(0.f, 1.f, 5)) == std::vector<float>{0, 0.25, 0.5, 0.75, 1});
   CHECK(sk::linspace(0.f, 0.3f, 4)(3) == 0.3f);
+  CHECK(list(sk::linspace(-3e38f, 3e38f, 3)) == std::vector<float>{-3e38f, 0, 3e38f});
   CHECK(text_of([] { sk::arange(0, 4, 0); }) == "arange: the step is 0");
   CHECK(text_of([] { sk::linspace(0., 1., 1); }) == "linspace: 1 values: it takes at least the two ends");
 }

@@ -64,7 +64,8 @@ template <class S> struct EvenSteps {
   long intervals;
   constexpr S operator()(long i) const {
     if (i == intervals) return last;
-    return static_cast<S>(first + (last - first) * (static_cast<double>(i) / static_cast<double>(intervals)));
+    const double from = static_cast<double>(first), way = static_cast<double>(last) - from;  // of floats more than one holds
+    return static_cast<S>(from + way * (static_cast<double>(i) / static_cast<double>(intervals)));
   }
 };
 /// The i-th number of a stream, uniform in [low, low + width).
