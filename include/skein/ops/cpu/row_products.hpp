@@ -44,8 +44,8 @@ template <class Scalar, int In, int Out> struct RowProducts {
     gemm<Cpu>(Transpose::no, Transpose::no, m, Out, In, Scalar(1), a, lda, w, pitch, Scalar(1), c, ldc);
   }
   /// c = g w^T, or c += g w^T, for m rows. g: (m, ldg), c: (m, ldc).
-  static void input_gradient(long m, const Scalar* g, long ldg, const Scalar* w, const Scalar* transposed, bool add, Scalar* c,
-                             long ldc) {
+  static void input_gradient(long m, const Scalar* g, long ldg, const Scalar* w, [[maybe_unused]] const Scalar* transposed,
+                             bool add, Scalar* c, long ldc) {
 #if SKEIN_WITH_XSIMD
     if constexpr (own_back) {
       Product<Scalar> p{.m = m, .k = Out, .a = g, .lda = ldg, .b = transposed, .ldb = packed_pitch, .c = c, .ldc = ldc};
