@@ -113,6 +113,19 @@ TEST_CASE("Dual: sigmoid has a derivative where its exponential overflows", "[du
 #endif
 }
 
+TEST_CASE("Dual: the larger and the smaller of two values are not a number where either is none, as in NumPy", "[dual]") {
+  const Dual<float> none(std::numeric_limits<float>::quiet_NaN(), 1);
+  for (const Dual<float>& y : {max(0, none), max(none, 0), min(0, none), min(none, 0), abs(none)}) CHECK(std::isnan(y.value));
+  CHECK(max(Dual<float>(2, 1), Dual<float>(2, 5)).derivative == 1);  // of equals the first
+#if SKEIN_WITH_XSIMD
+  using V = xsimd::batch<float>;
+  const Dual<V> lanes(V(none.value), V(1.0f));
+  for (const Dual<V>& y : {max(Dual<V>(0), lanes), min(Dual<V>(0), lanes), max(lanes, Dual<V>(0))})
+    CHECK(xsimd::all(!(y.value == y.value)));
+  CHECK(xsimd::all(max(Dual<V>(V(2.0f), V(1.0f)), Dual<V>(3)).value == V(3.0f)));
+#endif
+}
+
 #if SKEIN_WITH_XSIMD
 TEST_CASE("Dual: each lane of a vector is a scalar", "[dual]") {
   using V = xsimd::batch<float>;

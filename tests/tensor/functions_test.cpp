@@ -102,11 +102,18 @@ TEMPLATE_TEST_CASE("not-a-number differs from itself, and powers are those of pl
   }
 }
 
-TEST_CASE("not-a-number goes through relu and sign") {
+TEST_CASE("not-a-number goes through relu, sign, maximum and minimum, on whichever side it stands") {
   sk::Tensor<float, 1> a{NAN, -1, 2}, r = relu(a), s = sign(a);
   CHECK(std::isnan(r(0)));
   CHECK(std::isnan(s(0)));
   CHECK(r(1) == 0);
+  for (const sk::Tensor<float, 1>& m :
+       {sk::eval(maximum(a, 0)), sk::eval(maximum(0, a)), sk::eval(minimum(a, 0)), sk::eval(minimum(0, a))}) {
+    CHECK(std::isnan(m(0)));
+    CHECK((m(1) == 0 || m(1) == -1));
+  }
+  CHECK(list(maximum(0, a(sk::range(1)))) == std::vector<float>{0, 2});
+  CHECK(list(minimum(0, a(sk::range(1)))) == std::vector<float>{-1, 0});
 }
 
 TEST_CASE("a number that a tensor of whole numbers cannot hold is not made another one") {

@@ -61,8 +61,9 @@ template <class T> struct Dual {
   template <class Condition> friend constexpr Dual where(const Condition& condition, const Dual& a, const Dual& b) {
     return {choose_one(condition, a.value, b.value), choose_one(condition, a.derivative, b.derivative)};
   }
-  friend constexpr Dual max(const Dual& a, const Dual& b) { return where(a < b, b, a); }
-  friend constexpr Dual min(const Dual& a, const Dual& b) { return where(b < a, b, a); }
+  /// Of equal values the first; not a number where either is none.
+  friend constexpr Dual max(const Dual& a, const Dual& b) { return where((a.value < b.value) | !(b.value == b.value), b, a); }
+  friend constexpr Dual min(const Dual& a, const Dual& b) { return where((b.value < a.value) | !(b.value == b.value), b, a); }
   friend constexpr Dual abs(const Dual& x) { return where(x < Dual(0), -x, x); }
 
   friend constexpr Dual maximum(const Dual& a, const Dual& b) { return max(a, b); }  // as functions of tensors are named

@@ -37,9 +37,10 @@ SKEIN_FUNCTION_2(Equal, return x == y)
 SKEIN_FUNCTION_2(NotEqual, return !(x == y))  // xsimd's != is false for NaNs
 SKEIN_FUNCTION_2(And, return T(x & y))
 SKEIN_FUNCTION_2(Or, return T(x | y))
-SKEIN_FUNCTION_2(Minimum, return detail::choose(y < x, y, x))
-SKEIN_FUNCTION_2(Maximum, return detail::choose(x < y, y, x))
-SKEIN_FUNCTION_2(MaximumOrNan, return detail::choose((x < y) | !(y == y), y, x))  // what is not a number stays
+SKEIN_FUNCTION_2(Minimum, return detail::choose((y < x) | !(y == y), y, x))  // what is not a number stays
+SKEIN_FUNCTION_2(Maximum, return detail::choose((x < y) | !(y == y), y, x))
+SKEIN_FUNCTION_2(LesserNumber, return detail::choose(y < x, y, x))  // beside what is not a number the first
+SKEIN_FUNCTION_2(GreaterNumber, return detail::choose(x < y, y, x))
 SKEIN_FUNCTION_2(Power, return T(detail::power(x, y)))
 
 SKEIN_FUNCTION_1(Negate, return T(-x))
@@ -123,7 +124,7 @@ template <TensorExpression A, TensorExpression B> constexpr auto operator||(A&& 
     return detail::checked_pair(functions::Function{}, detail::operand<B>(std::forward<A>(a)), \
                                 detail::operand<A>(std::forward<B>(b)));                       \
   }
-/// The smaller, the larger of two values (min and max are the reductions); the first, where either is not a number.
+/// The smaller, the larger of two values (min and max are the reductions); not a number, where either is none.
 SKEIN_BINARY(minimum, Minimum)
 SKEIN_BINARY(maximum, Maximum)
 SKEIN_BINARY(pow, Power)

@@ -23,16 +23,16 @@ template <class S> struct SumOf {
 };
 template <class S> struct MaxOf {
   using Total = S;
-  using Combine = functions::Maximum;
+  using Combine = functions::GreaterNumber;
   static constexpr S identity =
       std::numeric_limits<S>::has_infinity ? -std::numeric_limits<S>::infinity() : std::numeric_limits<S>::lowest();
   static constexpr bool exact = true;
 };
 /// The same of magnitudes, for a norm: not a number where one of them is none.
-template <class S> struct NormOf : MaxOf<S> { using Combine = functions::MaximumOrNan; };
+template <class S> struct NormOf : MaxOf<S> { using Combine = functions::Maximum; };
 template <class S> struct MinOf {
   using Total = S;
-  using Combine = functions::Minimum;
+  using Combine = functions::LesserNumber;
   static constexpr S identity =
       std::numeric_limits<S>::has_infinity ? std::numeric_limits<S>::infinity() : std::numeric_limits<S>::max();
   static constexpr bool exact = true;
