@@ -16,7 +16,7 @@ static_assert((1 / Dual<double>(2, 1)).derivative == -0.25);
 static_assert((2 * Dual<float>(5, 1) - 1).value == 9 && (2 * Dual<float>(5, 1) - 1).derivative == 2);
 static_assert(where(Dual<double>(-1, 1) < 0, 0, Dual<double>(-1, 1)).derivative == 0);
 static_assert(max(Dual<double>(3, 1), 4).derivative == 0 && min(Dual<double>(3, 1), 4).derivative == 1);
-static_assert(abs(Dual<double>(-3, 1)).derivative == -1);
+static_assert(abs(Dual<double>(-3, 1)).derivative == -1 && abs(Dual<double>(0, 1)).derivative == 0);
 
 namespace {
 
@@ -117,11 +117,13 @@ TEST_CASE("Dual: the larger and the smaller of two values are not a number where
   const Dual<float> none(std::numeric_limits<float>::quiet_NaN(), 1);
   for (const Dual<float>& y : {max(0, none), max(none, 0), min(0, none), min(none, 0), abs(none)}) CHECK(std::isnan(y.value));
   CHECK(max(Dual<float>(2, 1), Dual<float>(2, 5)).derivative == 1);  // of equals the first
+  CHECK(std::signbit(abs(Dual<float>(-0.0f, 1)).value) == false);
 #if SKEIN_WITH_XSIMD
   using V = xsimd::batch<float>;
   const Dual<V> lanes(V(none.value), V(1.0f));
   for (const Dual<V>& y : {max(Dual<V>(0), lanes), min(Dual<V>(0), lanes), max(lanes, Dual<V>(0))})
     CHECK(xsimd::all(!(y.value == y.value)));
+  CHECK(xsimd::all(abs(Dual<V>(V(0.0f), V(1.0f))).derivative == V(0.0f)));
   CHECK(xsimd::all(max(Dual<V>(V(2.0f), V(1.0f)), Dual<V>(3)).value == V(3.0f)));
 #endif
 }

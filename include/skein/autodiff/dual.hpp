@@ -64,7 +64,8 @@ template <class T> struct Dual {
   /// Of equal values the first; not a number where either is none.
   friend constexpr Dual max(const Dual& a, const Dual& b) { return where((a.value < b.value) | !(b.value == b.value), b, a); }
   friend constexpr Dual min(const Dual& a, const Dual& b) { return where((b.value < a.value) | !(b.value == b.value), b, a); }
-  friend constexpr Dual abs(const Dual& x) { return where(x < Dual(0), -x, x); }
+  /// At 0 its derivative is 0.
+  friend constexpr Dual abs(const Dual& x) { return where(x < Dual(0), -x, where(x == Dual(0), Dual(0), x)); }
 
   friend constexpr Dual maximum(const Dual& a, const Dual& b) { return max(a, b); }  // as functions of tensors are named
   friend constexpr Dual minimum(const Dual& a, const Dual& b) { return min(a, b); }
