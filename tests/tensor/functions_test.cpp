@@ -9,6 +9,7 @@
 
 using namespace tensor_test;
 using support::close;
+using sk::range;
 using support::Roundings;
 
 namespace {
@@ -102,6 +103,22 @@ TEMPLATE_TEST_CASE("not-a-number differs from itself, and powers are those of pl
   }
 }
 
+TEST_CASE("logarithms of denormals, the error function of large numbers, and minus 0 are those of plain loops") {
+  const double least = std::numeric_limits<double>::denorm_min(), most = std::numeric_limits<double>::max();
+  sk::Tensor<double, 1> a(sk::dims(20));
+  a = sk::arange(20.0) + 1;
+  a(range(0, 6)) = sk::Tensor<double, 1>{least, 100 * least, 1e-310, 0, -1, 1e-300};
+  a(range(6, 10)) = sk::Tensor<double, 1>{most, -most, 1e60, -1e60};
+  const sk::Tensor<double, 1> logarithms = log(a), errors = erf(a), opposite = -a;
+  for (long i = 0; i < a.size(); ++i) {
+    INFO(a(i));
+    CHECK(close(logarithms(i), std::log(a(i)), Roundings::function));
+    CHECK(close(errors(i), std::erf(a(i)), Roundings::sum));
+    CHECK((opposite(i) == -a(i) && std::signbit(opposite(i)) == std::signbit(-a(i))));
+  }
+  CHECK(std::isnan(sk::eval(erf(sk::Tensor<double, 1>{NAN}))(0)));
+}
+
 TEST_CASE("not-a-number goes through relu, sign, maximum and minimum, on whichever side it stands") {
   sk::Tensor<float, 1> a{NAN, -1, 2}, r = relu(a), s = sign(a);
   CHECK(std::isnan(r(0)));
@@ -159,6 +176,9 @@ TEST_CASE("integers, masks and casts are computed as in plain loops") {
   CHECK(list(a / b) == std::vector<int>{3, -3, 0});
   CHECK(list(a * b - 1) == std::vector<int>{13, -15, -13});
   CHECK(list(sk::cast<double>(a) / 2) == std::vector<double>{3.5, -3.5, 1.5});
+  const long large = (1L << 53) + 1;  // no double
+  CHECK(list(floor(sk::Tensor<long, 1>{large, -large})) == std::vector<long>{large, -large});
+  CHECK(list(ceil(sk::Tensor<long, 1>{large, -large})) == std::vector<long>{large, -large});
   const sk::Tensor<bool, 1> mask(a > b);
   CHECK(list(mask) == std::vector<bool>{true, false, true});
   const sk::Tensor<float, 1> x{1, 2, 3};

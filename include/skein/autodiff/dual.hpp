@@ -81,10 +81,7 @@ template <class T> struct Dual {
     const T e = expm1(x.value);
     return {e, x.derivative * (e + T(1))};
   }
-  friend constexpr Dual log(const Dual& x) {
-    using std::log;
-    return {log(x.value), x.derivative / x.value};
-  }
+  friend constexpr Dual log(const Dual& x) { return {skein::detail::logarithm(x.value), x.derivative / x.value}; }
   friend constexpr Dual log1p(const Dual& x) {
     using std::log1p;
     return {log1p(x.value), x.derivative / (T(1) + x.value)};
@@ -126,8 +123,9 @@ template <class T> struct Dual {
     return {choose_one(x.value < T(0), decay, T(1)) / whole, x.derivative * decay / (whole * whole)};
   }
   friend constexpr Dual erf(const Dual& x) {
-    using std::erf, std::exp;
-    return {erf(x.value), x.derivative * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};  // 2 / sqrt(pi)
+    using std::exp;
+    return {skein::detail::error_function(x.value),
+            x.derivative * T(Scalar(1.1283791670955126)) * exp(-x.value * x.value)};  // 2 / sqrt(pi)
   }
   /// x^p with a constant p.
   template <class Number>

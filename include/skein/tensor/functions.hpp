@@ -10,14 +10,13 @@ namespace skein::inline SKEIN_ABI {
 
 namespace functions {
 // A function object for each operator and function: plain types, so that they can be a kernel's template arguments.
-#define SKEIN_FUNCTION_1(Name, ...)                                                                                   \
-  struct Name {                                                                                                       \
-    using vectorizes = void;                                                                                          \
-    template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const {                              \
-      using std::abs, std::exp, std::expm1, std::log, std::log1p, std::sqrt, std::tanh, std::sin, std::cos, std::erf; \
-      using std::floor, std::ceil;                                                                                    \
-      __VA_ARGS__;                                                                                                    \
-    }                                                                                                                 \
+#define SKEIN_FUNCTION_1(Name, ...)                                                                                      \
+  struct Name {                                                                                                          \
+    using vectorizes = void;                                                                                             \
+    template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const {                                 \
+      using std::abs, std::exp, std::expm1, std::log1p, std::sqrt, std::tanh, std::sin, std::cos, std::floor, std::ceil; \
+      __VA_ARGS__;                                                                                                       \
+    }                                                                                                                    \
   };
 #define SKEIN_FUNCTION_2(Name, ...)                                                                                          \
   struct Name {                                                                                                              \
@@ -43,21 +42,22 @@ SKEIN_FUNCTION_2(LesserNumber, return detail::choose(y < x, y, x))  // beside wh
 SKEIN_FUNCTION_2(GreaterNumber, return detail::choose(x < y, y, x))
 SKEIN_FUNCTION_2(Power, return T(detail::power(x, y)))
 
-SKEIN_FUNCTION_1(Negate, return T(-x))
+SKEIN_FUNCTION_1(Negate, return T(x * T(-1)))  // xsimd's -0 is 0
 SKEIN_FUNCTION_1(Not, return T(!x))
 SKEIN_FUNCTION_1(Abs, return T(abs(x)))
 SKEIN_FUNCTION_1(Exp, return T(exp(x)))
 SKEIN_FUNCTION_1(Expm1, return T(expm1(x)))
-SKEIN_FUNCTION_1(Log, return T(log(x)))
+SKEIN_FUNCTION_1(Log, return T(detail::logarithm(x)))
 SKEIN_FUNCTION_1(Log1p, return T(log1p(x)))
 SKEIN_FUNCTION_1(Sqrt, return T(sqrt(x)))
 SKEIN_FUNCTION_1(Square, return T(x * x))
 SKEIN_FUNCTION_1(Sin, return T(sin(x)))
 SKEIN_FUNCTION_1(Cos, return T(cos(x)))
 SKEIN_FUNCTION_1(Tanh, return T(tanh(x)))
-SKEIN_FUNCTION_1(Erf, return T(erf(x)))
-SKEIN_FUNCTION_1(Floor, return T(floor(x)))
-SKEIN_FUNCTION_1(Ceil, return T(ceil(x)))
+SKEIN_FUNCTION_1(Erf, return T(detail::error_function(x)))
+// Whole numbers as they are: a double does not hold all of 64 bits.
+SKEIN_FUNCTION_1(Floor, if constexpr (std::is_integral_v<T>) return x; else return T(floor(x)))
+SKEIN_FUNCTION_1(Ceil, if constexpr (std::is_integral_v<T>) return x; else return T(ceil(x)))
 SKEIN_FUNCTION_1(Sigmoid, return T(T(1) / (T(1) + exp(-x))))
 SKEIN_FUNCTION_1(Relu, return detail::choose(x < T(0), T(0), x))
 SKEIN_FUNCTION_1(Sign, return detail::choose(x > T(0), T(1), detail::choose(x < T(0), T(-1), x)))

@@ -5,6 +5,7 @@
 #pragma once
 #include <cmath>
 #include <concepts>
+#include <limits>
 #include <type_traits>
 
 #include "../core/config.hpp"
@@ -94,6 +95,18 @@ template <class S, class A> SKEIN_NOINLINE xsimd::batch<S, A> power(const xsimd:
   return xsimd::batch<S, A>::load_aligned(base);
 }
 
+/// Of denormal doubles xsimd's logarithm is another number's.
+template <class A> SKEIN_ALWAYS_INLINE xsimd::batch<double, A> logarithm(const xsimd::batch<double, A>& x) {
+  using V = xsimd::batch<double, A>;
+  const auto small = x < V(std::numeric_limits<double>::min());
+  return xsimd::log(xsimd::select(small, x * V(0x1p54), x)) - xsimd::select(small, V(37.429947750237048), V(0));  // 54 log 2
+}
+/// From 6 on it is 1; of large doubles xsimd's is none.
+template <class A> SKEIN_ALWAYS_INLINE xsimd::batch<double, A> error_function(const xsimd::batch<double, A>& x) {
+  using V = xsimd::batch<double, A>;
+  return xsimd::erf(xsimd::select(x > V(6.0), V(6.0), xsimd::select(x < V(-6.0), V(-6.0), x)));
+}
+
 #else
 
 template <class S> inline constexpr bool is_batched = false;
@@ -106,6 +119,14 @@ template <class S> void store_strided(S*, long, const Batch<S>&, long);
 #endif
 
 template <class S> constexpr S choose(bool c, S a, S b) { return c ? a : b; }
+template <class T> SKEIN_ALWAYS_INLINE constexpr auto logarithm(const T& x) {
+  using std::log;
+  return log(x);
+}
+template <class T> SKEIN_ALWAYS_INLINE constexpr auto error_function(const T& x) {
+  using std::erf;
+  return erf(x);
+}
 template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto power(const T& x, const U& y) {
   using std::pow;
   return pow(x, y);
