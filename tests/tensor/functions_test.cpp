@@ -179,6 +179,7 @@ TEST_CASE("integers, masks and casts are computed as in plain loops") {
   const long large = (1L << 53) + 1;  // no double
   CHECK(list(floor(sk::Tensor<long, 1>{large, -large})) == std::vector<long>{large, -large});
   CHECK(list(ceil(sk::Tensor<long, 1>{large, -large})) == std::vector<long>{large, -large});
+  CHECK(list(abs(sk::Tensor<unsigned, 1>{3, ~0u})) == std::vector<unsigned>{3, ~0u});
   const sk::Tensor<bool, 1> mask(a > b);
   CHECK(list(mask) == std::vector<bool>{true, false, true});
   const sk::Tensor<float, 1> x{1, 2, 3};

@@ -44,7 +44,7 @@ SKEIN_FUNCTION_2(Power, return T(detail::power(x, y)))
 
 SKEIN_FUNCTION_1(Negate, return T(x * T(-1)))  // xsimd's -0 is 0
 SKEIN_FUNCTION_1(Not, return T(!x))
-SKEIN_FUNCTION_1(Abs, return T(abs(x)))
+SKEIN_FUNCTION_1(Abs, if constexpr (std::is_unsigned_v<T>) return x; else return T(abs(x)))
 SKEIN_FUNCTION_1(Exp, return T(exp(x)))
 SKEIN_FUNCTION_1(Expm1, return T(expm1(x)))
 SKEIN_FUNCTION_1(Log, return T(detail::logarithm(x)))
