@@ -12,7 +12,9 @@
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/conv_transpose2d.hpp>
 #include <skein/nn/dropout.hpp>
+#include <skein/nn/each_position.hpp>
 #include <skein/nn/flatten.hpp>
+#include <skein/nn/graph.hpp>
 #include <skein/nn/group_norm.hpp>
 #include <skein/nn/identity.hpp>
 #include <skein/nn/linear.hpp>
@@ -210,6 +212,54 @@ TEST_CASE("In PyTorch's layout features that a Reshape makes an image of, or a r
   refused(static_cast<Sequential<Flatten, Linear<12>, nn::GroupNorm<2>, Reshape<2, 3, 2>>*>(nullptr), "GroupNorm");
   refused(static_cast<Sequential<nn::Lstm<12, sk::LastState>, Reshape<2, 3, 2>>*>(nullptr), "Reshape");
   refused(static_cast<Sequential<Reshape<2, 3, 2>, Flatten, Linear<12>, Reshape<2, 3, 2>>*>(nullptr), "Reshape");
+  refused(static_cast<Sequential<Flatten, Linear<24>, nn::Slice<0, 12>, Reshape<2, 3, 2>>*>(nullptr), "Slice");
+}
+
+namespace weights_npz_test {
+struct x;
+struct image;
+struct flat;
+struct a;
+struct b;
+struct sum;
+struct y;
+using nn::Apply, nn::From, nn::To, nn::Input, nn::Output;
+using Row = nn::Sequential<nn::Flatten, nn::Linear<24>>;
+struct SumOfThree
+    : nn::Graph<Input<x>, Apply<Row, From<x>, To<a>>, Apply<Row, From<x>, To<b>>, Apply<nn::Flatten, From<x>, To<flat>>,
+                Apply<nn::Add, From<a, b, flat>, To<sum>>, Apply<nn::Linear<3>, From<sum>, To<y>>, Output<y>> {};
+using Convolution = nn::Conv2d<2, sk::Kernel<2>>;
+struct OfRow : nn::Graph<Input<image, sk::Shape<2, 3, 4>>, Apply<Convolution, From<image>, To<y>>, Output<y>> {};
+struct OfHalves : nn::Graph<Input<a, sk::Shape<2, 3, 4>>, Input<b, sk::Shape<2, 3, 4>>, Apply<nn::Add, From<a, b>, To<image>>,
+                            Apply<Convolution, From<image>, To<y>>, Output<y>> {};
+struct Own : nn::Linear<3> {};
+}  // namespace weights_npz_test
+
+TEST_CASE(
+    "In PyTorch's layout a Graph's joins of three edges and its Inputs are seen, and an own layer on each position is its own",
+    "[train]") {
+  using namespace weights_npz_test;
+  const support::TemporaryFolder folder;
+  const std::string own = folder / "own.npz", path = folder / "torch.npz";
+  const sk::WeightOptions torch{.layout = sk::WeightLayout::pytorch};
+  const sk::Model<SumOfThree, sk::Shape<2, 3, 4>> summed{sk::Seed{1}};
+  CHECK_THROWS_WITH(sk::save_npz(path, summed, torch), Catch::Contains("through the layer Add"));
+
+  const sk::Model<nn::Sequential<nn::Linear<24>, OfRow>, sk::Shape<5>> decoder{sk::Seed{1}};
+  sk::save_npz(own, decoder);
+  sk::save_npz(path, decoder, torch);
+  const auto ours = sk::load_npz(own).get<float, 2>("0.weight"), its = sk::load_npz(path).get<float, 2>("0.weight");
+  for (long p = 0; p < 6; ++p)
+    for (long c = 0; c < 4; ++c) CHECK(its(c * 6 + p, 2) == ours(2, p * 4 + c));
+  const sk::Model<nn::Sequential<nn::Linear<48>, OfHalves>, sk::Shape<5>> halves{sk::Seed{1}};
+  CHECK_THROWS_WITH(sk::save_npz(path, halves, torch), Catch::Contains("through the layer input"));
+
+  const sk::Model<nn::EachPosition<Own>, sk::Shape<2, 5>> each{sk::Seed{1}};
+  sk::save_npz(path, each, torch);
+  CHECK(sk::load_npz(path).get<float, 2>("weight").shape() == sk::dims(5, 3));  // as Own alone has it
+  const sk::Model<nn::EachPosition<nn::Linear<3>>, sk::Shape<2, 5>> of_linear{sk::Seed{1}};
+  sk::save_npz(path, of_linear, torch);
+  CHECK(sk::load_npz(path).get<float, 2>("weight").shape() == sk::dims(3, 5));
 }
 
 TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") {

@@ -193,7 +193,10 @@ template <class... Items> struct Graph {
       if constexpr (Join<L>) {
         out = add(detail::kind_of<L>(), p.path(path, index++), tensors[static_cast<std::size_t>(read)], to, to);
         plan::LayerNode& o = p.operations[static_cast<std::size_t>(p.operation_count - 1)];
-        o.in2 = tensors[static_cast<std::size_t>(q.items[static_cast<std::size_t>(i)].reads[1])];
+        const GraphItem& own = q.items[static_cast<std::size_t>(i)];
+        for (int k = 1; k < own.read_count; ++k)
+          (k == 1 ? o.in2 : o.more[static_cast<std::size_t>(k - 2)]) =
+              tensors[static_cast<std::size_t>(own.reads[static_cast<std::size_t>(k)])];
         o.flops = join_flops(q.nodes[static_cast<std::size_t>(i)].join);
       } else if constexpr (!std::is_void_v<L>) {
         Extents e = q.edges[static_cast<std::size_t>(read)].extents;

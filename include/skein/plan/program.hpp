@@ -53,7 +53,8 @@ struct Entry {
 /// One layer at its place.
 struct LayerNode {
   std::string_view kind{};
-  int in = -1, in2 = -1, out = -1;  ///< tensors
+  int in = -1, in2 = -1, out = -1;                  ///< tensors
+  std::array<int, 6> more{-1, -1, -1, -1, -1, -1};  ///< of a join of more than two what it reads, too
   int path = -1;
   Extents input{}, output{};
   long parameter = 0, parameters = 0;  ///< stored range: [parameter, parameter + parameters)

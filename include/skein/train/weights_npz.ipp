@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "../core/text.hpp"
 #include "../optim/groups.hpp"
 #include "weights_npz.hpp"
 
@@ -17,7 +18,11 @@ SKEIN_INLINE bool is_kind(const plan::LayerNode& node, std::string_view name) { 
 SKEIN_INLINE bool is_normalization(const plan::LayerNode& node) {
   return is_kind(node, "BatchNorm") || is_kind(node, "LayerNorm") || is_kind(node, "RmsNorm") || is_kind(node, "GroupNorm");
 }
-SKEIN_INLINE bool is_linear(const plan::LayerNode& node) { return is_kind(node, "Linear") || is_kind(node, "EachPosition"); }
+SKEIN_INLINE bool is_linear(const plan::LayerNode& node) {  // "Linear<65>", "EachPosition<skein::nn::Linear<65> >"
+  if (!is_kind(node, "EachPosition")) return is_kind(node, "Linear");
+  const std::string_view all = node.kind.substr(node.kind.find('<') + 1), inner = all.substr(0, all.find('<'));
+  return inner.substr(inner.rfind(':') + 1) == "Linear";
+}
 SKEIN_INLINE bool is_recurrent(const plan::LayerNode& node) {
   return is_kind(node, "Rnn") || is_kind(node, "Lstm") || is_kind(node, "Gru");
 }
@@ -43,6 +48,8 @@ SKEIN_INLINE std::vector<int> tensors_read(std::span<const plan::LayerNode> oper
   const plan::LayerNode& node = operations[at];
   std::vector<int> found{node.in};
   if (node.in2 >= 0) found.push_back(node.in2);
+  for (const int tensor : node.more)
+    if (tensor >= 0) found.push_back(tensor);
   if (!is_kind(node, "Concat")) return found;
   for (std::size_t i = at; i-- > 0 && operations[i].out != node.in;) {
     const int tensor = operations[i].out;
@@ -57,12 +64,12 @@ SKEIN_INLINE std::vector<int> tensors_read(std::span<const plan::LayerNode> oper
 SKEIN_INLINE FeatureOrder order_of_image(const Extents& image, const plan::LayerNode& made_by) {
   return image[0] * image[1] > 1 && image[2] > 1 ? FeatureOrder{.image = image, .made_by = &made_by} : FeatureOrder{};
 }
-/// It makes a row of an image, or an image of a row.
+/// It makes a row of an image, or an image of a row, of which an Input of a Graph is a part.
 SKEIN_INLINE bool flattens(const plan::LayerNode& node) {
   return (is_kind(node, "Flatten") || is_kind(node, "Reshape")) && node.input.rank == 3 && node.output.flat();
 }
 SKEIN_INLINE bool unflattens(const plan::LayerNode& node) {
-  return is_kind(node, "Reshape") && node.input.flat() && node.output.rank == 3;
+  return (is_kind(node, "input") || (is_kind(node, "Reshape") && node.input.flat())) && node.output.rank == 3;
 }
 
 /// Behind operation `at`; `of`: of the tensors before it.
@@ -114,12 +121,9 @@ SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode>
       carries[static_cast<std::size_t>(node.out)] = node.output.flat() && !is_kind(node, "Linear");
       if (!leaves_in_place(node) || read.size() > 1) other = &node;
     }
+    if (!other && node.output.count() != operations[operation].output.count()) other = &node;  // a part of them
   }
   return !found.none() && other ? FeatureOrder{.lost = other} : found;
-}
-
-SKEIN_INLINE std::array<long, 4> dense(const std::array<long, 4>& extents) {
-  return {extents[1] * extents[2] * extents[3], extents[2] * extents[3], extents[3], 1};
 }
 
 /// The weight of a convolution, (window, in, out), becomes (out, in, window). False where it is another array.
@@ -144,16 +148,11 @@ SKEIN_INLINE bool convolution_of_pytorch(const plan::LayerNode& node, int rank, 
                   "the array '" + std::string(name) + "' has no place in PyTorch's layout: " + why +
                       ", or leave out .layout = WeightLayout::pytorch");
 }
-[[noreturn]] SKEIN_INLINE void throw_order_lost(const std::string& path, std::string_view name, const plan::LayerNode& layer) {
-  throw_no_place(path, name,
-                 "features of a flattened image reach it through the layer " + std::string(layer.kind) +
-                     ", behind which their order in PyTorch is not known: let a Linear stand before that layer");
-}
 /// Of features that a Reshape makes an image of.
 [[noreturn]] SKEIN_INLINE void throw_image_lost(const std::string& path, std::string_view name, const plan::LayerNode& layer) {
   throw_no_place(path, name,
                  "its features become an image through the layer " + std::string(layer.kind) +
-                     ", before which their order in PyTorch is not known: let a Linear stand directly before the Reshape");
+                     ", before which their order in PyTorch is not known: let a Linear stand directly before a Reshape");
 }
 /// An array with a value, or a row, a feature: features (height, width, channels) become (channels, height, width).
 SKEIN_INLINE void channels_first(ArrayInFile& a, const Extents& image, long out, long pitch) {
@@ -180,7 +179,10 @@ SKEIN_INLINE void features_in_order(ArrayInFile& a, std::span<const plan::LayerN
   const bool matrix = is_linear(node) && e.extents.rank == 2, vector = is_normalization(node);
   const FeatureOrder before = matrix || vector ? order_before(operations, at) : FeatureOrder{},
                      behind = order_behind_of_image(operations, at);
-  if (before.lost) throw_order_lost(path, name, *before.lost);
+  if (before.lost)
+    throw_no_place(path, name,
+                   "features of a flattened image reach it through the layer " + std::string(before.lost->kind) +
+                       ", behind which their order in PyTorch is not known: let a Linear stand before that layer");
   if (behind.lost) throw_image_lost(path, name, *behind.lost);
   const bool both = !before.none() && !behind.none();
   if (!behind.none() &&
@@ -196,7 +198,8 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
   ArrayInFile a;
   const int rank = e.extents.rank;
   for (int i = 0; i < rank; ++i) a.extents[static_cast<std::size_t>(4 - rank + i)] = e.extents[i];
-  a.file = dense(a.extents);
+  a.file.fill(1);
+  for (std::size_t i = 3; i-- > 0;) a.file[i] = a.file[i + 1] * a.extents[i + 1];
   a.arena = a.file;
   const long pitch = row_pitch(e.extents.last());  // rows are padded, whatever stands before them
   for (int i = 0; i < 3; ++i)
@@ -219,15 +222,12 @@ SKEIN_INLINE std::string comment_of(WeightLayout layout) {
   return layout == WeightLayout::pytorch ? "skein: weights in PyTorch's layout" : "skein: weights in skein's layout";
 }
 SKEIN_INLINE void check_layout(const std::string& path, std::string_view comment, WeightLayout asked) {
-  const WeightLayout other = asked == WeightLayout::skein ? WeightLayout::pytorch : WeightLayout::skein;
-  if (comment != comment_of(other)) return;
-  throw FileError(
-      path, -1,
-      asked == WeightLayout::skein
-          ? "was saved in PyTorch's layout, in which the weights of square layers are transposed: load it with {.layout "
-            "= WeightLayout::pytorch}"
-          : "was saved in skein's layout, in which the weights of square layers are transposed: load it without "
-            ".layout = WeightLayout::pytorch");
+  const bool torch = asked == WeightLayout::skein;  // it is in the other one
+  if (comment != comment_of(torch ? WeightLayout::pytorch : WeightLayout::skein)) return;
+  throw FileError(path, -1,
+                  text("was saved in {} layout, in which the weights of square layers are transposed: load it with{}",
+                       torch ? "PyTorch's" : "skein's",
+                       torch ? " {.layout = WeightLayout::pytorch}" : "out .layout = WeightLayout::pytorch"));
 }
 
 SKEIN_INLINE std::string tuple_text(std::span<const long> extents) {
