@@ -15,6 +15,7 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/nn/residual.hpp>
 #include <skein/nn/summary.hpp>
 
 namespace sk = skein;
@@ -55,6 +56,19 @@ TEST_CASE("the summary has a row a layer and the sums", "[nn]") {
   CHECK_THAT(text, Catch::Contains("\n61,706 parameters ("));
   CHECK(text.find("skein::") == text.npos);
   CHECK(sk::summary(Model{}) == text);
+}
+
+TEST_CASE("columns of the summary are as wide as their widest cell", "[nn]") {
+  using Deep = nn::Residual<nn::Residual<nn::Residual<nn::Sequential<nn::Linear<3>>>>>;  // "body.body.body.0"
+  std::string text = sk::summary<sk::Model<nn::Sequential<Deep, nn::Linear<12345>>, sk::Shape<3>>>();
+  CAPTURE(text);
+  text.resize(text.find("49,392 parameters"));
+  std::size_t kinds = 0, lines = 0;
+  const std::size_t column = text.find("layer");
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != text.npos; at = end + 1, ++lines)
+    kinds += at + column < end && text[at + column] != ' ' && text[at + column - 1] == ' ';
+  CHECK(lines > 5);
+  CHECK(kinds == lines);
 }
 
 TEST_CASE("the summary says which kernel runs a convolution: direct for few channels, oneDNN for many, loops for neither",

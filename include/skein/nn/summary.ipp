@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of summary.hpp.
 #pragma once
+#include <algorithm>
+
 #include "summary.hpp"
 
 SKEIN_BEGIN_COLD
@@ -42,22 +44,30 @@ SKEIN_INLINE void pad(std::string& to, std::string_view text, std::size_t width,
   to += "  ";
 }
 
-SKEIN_INLINE std::string summary_text(const Extents& input, const std::vector<SummaryRow>& rows,
-                                      const std::vector<ExecutedLayer>& executed, const SummaryTotals& totals) {
+/// The cells of a row; the last one has no width.
+struct SummaryCells {
+  static constexpr std::size_t count = 5;
+  std::string cells[count], runs;
+};
+/// Columns as wide as their widest cell, and at least as those of most networks.
+inline std::string aligned(const std::vector<SummaryCells>& rows) {
+  std::size_t widths[SummaryCells::count] = {12, 44, 14, 12, 14};
+  for (const SummaryCells& row : rows)
+    for (std::size_t i = 0; i < SummaryCells::count; ++i) widths[i] = std::max(widths[i], row.cells[i].size());
   std::string t;
-  auto row = [&](std::string_view name, std::string_view kind, std::string_view output, std::string_view parameters,
-                 std::string_view flops, std::string_view runs) {
-    pad(t, name, 12);
-    pad(t, kind, 44);
-    pad(t, output, 14);
-    pad(t, parameters, 12, true);
-    pad(t, flops, 14, true);
-    t += runs;
+  for (const SummaryCells& row : rows) {
+    for (std::size_t i = 0; i < SummaryCells::count; ++i) pad(t, row.cells[i], widths[i], i > 2);  // numbers to the right
+    t += row.runs;
     while (!t.empty() && t.back() == ' ') t.pop_back();
     t += '\n';
-  };
-  row("name", "layer", "output", "parameters", "flops", "runs as");
-  row("", "input", text_of(input), "", "", "");
+  }
+  return t;
+}
+/// The layers, with what runs them.
+inline std::string table_text(const Extents& input, const std::vector<SummaryRow>& rows,
+                              const std::vector<ExecutedLayer>& executed) {
+  std::vector<SummaryCells> all{{{"name", "layer", "output", "parameters", "flops"}, "runs as"},
+                                {{"", "input", text_of(input), "", ""}, ""}};
   std::size_t unit = 0;
   int part = 0;
   for (const SummaryRow& r : rows) {
@@ -66,13 +76,20 @@ SKEIN_INLINE std::string summary_text(const Extents& input, const std::vector<Su
     std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
     if (part == 0 && u.layer_count > 1) runs += text("{}fused, {} layers", runs.empty() ? "" : ", ", u.layer_count);
     if (o.again) runs += runs.empty() ? "again in backward" : ", again in backward";
-    row(r.name, std::string_view(kind_text(o.kind)).substr(0, 44), text_of(o.output),
-        o.logical_parameters ? grouped(o.logical_parameters) : "", o.flops ? grouped(o.flops) : "", runs);
+    all.push_back({{r.name, kind_text(o.kind).substr(0, 44), text_of(o.output),
+                    o.logical_parameters ? grouped(o.logical_parameters) : "", o.flops ? grouped(o.flops) : ""},
+                   runs});
     if (++part >= u.layer_count) {
       part = 0;
       ++unit;
     }
   }
+  return aligned(all);
+}
+
+SKEIN_INLINE std::string summary_text(const Extents& input, const std::vector<SummaryRow>& rows,
+                                      const std::vector<ExecutedLayer>& executed, const SummaryTotals& totals) {
+  std::string t = table_text(input, rows, executed);
   t += text(
       "{} parameters ({} stored), {} flops forward a sample, {} bytes a sample kept for backward, {} gradient buckets of 128 KiB",
       grouped(totals.parameters), grouped(totals.stored), grouped(totals.flops), grouped(totals.saved_bytes), totals.buckets);
