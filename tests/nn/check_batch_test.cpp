@@ -9,6 +9,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/join.hpp>
 #include <skein/data/loader.hpp>
+#include <skein/nn/batch_norm.hpp>
 #include <skein/nn/executor.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/binary_cross_entropy.hpp>
@@ -71,6 +72,25 @@ void check_factor(const std::vector<double>& a, const std::vector<double>& b, do
 }
 
 }  // namespace
+
+TEST_CASE("a batch with a label that is no class changes nothing in a loop by hand: statistics stay, and gradients that add up",
+          "[nn]") {
+  sk::Model<nn::Sequential<nn::BatchNorm<>, nn::Linear<2>>, sk::Shape<3>> model{sk::Seed{1}};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 4, .threads = 2}};
+  const auto values = [](const auto& arena) { return std::vector<float>(arena.begin(), arena.end()); };
+  auto set = labels(3);
+  with_batch(set, [&](const auto& batch) { executor.forward_backward(batch); });
+  const auto statistics = values(model.buffers()), gradients = values(model.gradients());
+  std::vector<std::int32_t> wrong{0, 1, 0, 2};
+  with_batch(set, [&](auto batch) {
+    batch.labels = wrong.data();
+    const auto refused = Catch::Contains("sample 3 of the data set has the label 2; the network has 2 outputs");
+    CHECK_THROWS_WITH(executor.forward_backward(batch, {.accumulate = true}), refused);
+    CHECK_THROWS_WITH(executor.evaluate(batch), refused);
+  });
+  CHECK(values(model.buffers()) == statistics);
+  CHECK(values(model.gradients()) == gradients);
+}
 
 TEST_CASE("a batch of a loader that has served a later one into its memory is refused", "[nn]") {
   using Model = Linear<3, 2>;

@@ -9,6 +9,7 @@
 #include "../core/error.hpp"
 #include "../core/shape.hpp"
 #include "../device/batch_view.hpp"
+#include "check_tokens.hpp"
 #include "loss/check_targets.hpp"
 #include "loss/loss.hpp"
 
@@ -102,6 +103,21 @@ void check_batch_labels(const Loss& loss, const Batch& batch, const SampleNames&
   check_labels_each(batch.labels_each, each);
   if constexpr (on_host<DeviceOf<Batch>>)
     check_labels(batch.labels, batch.count * each, Model::output_extents.count() / each, ignored_label(loss), 0, each, names);
+}
+
+/// All that is asked of a batch before a pass, so that a wrong one changes nothing: as check_batch, and throws for tokens, labels
+/// and class numbers that the network does not have. `batch`: what is computed with of `given`; what of it is on a device already
+/// is its owner's care.
+template <class Model, class Loss, class Given, class View>
+inline void check_given(const Loss& loss, const Given& given, const View& batch, bool training) {
+  // inline, since it is a part of each step: a small one has 17 instructions of 1,612 less.
+  check_batch<Model, Loss>(given, training);
+  check_tokens<Model>(batch, names_of(given));
+  if constexpr (Loss::target == TargetKind::label) {
+    check_batch_labels<Model>(loss, batch, names_of(given));
+  } else if constexpr (ChecksClassNumbers<Loss, typename Model::Scalar> && on_host<DeviceOf<View>>) {
+    if (batch.targets) loss.check_class_numbers(batch.targets, batch.target_pitch, batch.count, names_of(given));
+  }
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -16,7 +16,6 @@
 #include "../core/workers.hpp"
 #include "batch_on_device.hpp"
 #include "check_batch.hpp"
-#include "check_tokens.hpp"
 #include "exec/layer_wise.hpp"
 #include "exec/ready_gradients.hpp"
 #include "exec/virtual_shards.hpp"
@@ -244,7 +243,7 @@ class Executor {
 
  private:
   void check(const auto& given, const auto& batch, bool training) const {
-    nn::check_batch<Model, Loss>(given, training);
+    nn::check_given<Model>(loss(), given, batch, training);
     if (batch.count > capacity())
       throw ArgumentError(
           text("Executor: the batch has {} samples, and .capacity is {}: the most samples of one call", batch.count, capacity()));
@@ -255,9 +254,6 @@ class Executor {
                  "before: each sample goes on where the one in its place has ended; executor.reset_states() begins "
                  "with zeros",
                  batch.count, before));
-    nn::check_tokens<Model>(batch);
-    if constexpr (Loss::target == nn::TargetKind::label)
-      if (batch.labels) nn::check_labels_each(batch.labels_each, nn::labels_each(sizes.output));
   }
   /// What the layers' states are those of.
   static void carry_state(State& s, long samples) {

@@ -8,7 +8,6 @@
 #include <string_view>
 #include <utility>
 
-#include "../../nn/check_tokens.hpp"
 #include "../../nn/check_batch.hpp"
 #include "../../nn/executor_options.hpp"
 #include "../../nn/step_memory.hpp"
@@ -72,7 +71,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     [[maybe_unused]] const auto here = memory_.enter();
     nn::check_reserved(reserved() ? this : nullptr);
     check_size(batch.count, batch.global_count);
-    check_given(given, batch, true);
+    nn::check_given<Model>(loss_, given, batch, true);
     optim::check_step(options);
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
@@ -118,7 +117,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     [[maybe_unused]] const auto here = memory_.enter();
     nn::check_reserved(reserved() ? this : nullptr);
     check_size(batch.count, batch.count * team().options.replicas);
-    check_given(given, batch, false);
+    nn::check_given<Model>(loss_, given, batch, false);
     detail::PipelineCall call;
     call.size = run_.micro_size(batch.count * team().options.replicas);
     call.phase = nn::Phase::evaluation;
@@ -243,17 +242,6 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
       throw ArgumentError("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has " +
                           std::to_string(count) + " of " + std::to_string(global_count) + " samples");
     return run_.program(Run::micros(most, size), false);
-  }
-  /// As train::check_step_batch; `training`: there must be targets.
-  template <class Given> void check_given(const Given& given, const BatchView<Scalar>& batch, bool training) const {
-    const SampleNames names = names_of(given);
-    nn::check_batch<Model, Loss>(given, training);
-    nn::check_tokens<Model>(batch, names);
-    if constexpr (Loss::target == nn::TargetKind::label) {
-      nn::check_batch_labels<Model>(loss_, batch, names);
-    } else if constexpr (nn::ChecksClassNumbers<Loss, Scalar>) {
-      if (batch.targets) loss_.check_class_numbers(batch.targets, batch.target_pitch, batch.count, names);
-    }
   }
 
   Loss loss_;
