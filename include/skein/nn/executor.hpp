@@ -31,7 +31,7 @@ template <class Model> inline constexpr bool outlives_its_executor = false;
 template <class Model, class Loss,
           class Run = nn::Run<typename Model::Scalar, typename Model::device, typename Model::Activation>>
 class Executor {
-  static_assert((nn::assert_loss<Loss>(), true));
+  static_assert((nn::assert_loss<Loss>(), nn::assert_outputs<typename Model::network, Loss>(), true));
   using Memory = nn::ExecutorMemory<Model, Run>;
   using State = typename Memory::State;
 
