@@ -130,6 +130,19 @@ TEST_CASE("BatchNorm keeps its digits far from zero", "[nn]") {
   CHECK(square / 256 == Approx(1).epsilon(1e-3));
 }
 
+TEST_CASE("BatchNorm in double has its variance at a mean of 1e8 deviations", "[nn]") {
+  LayerHarness<BatchNorm<>, Shape<5>, double> h(12, 2), near(12, 2);
+  const auto x = [](long b, long i) { return static_cast<double>((b * 5 + i) * 37 % 64) / 64; };  // and 1e8: exact
+  near.set_x(x);
+  h.set_x([&](long b, long i) { return 1e8 + x(b, i); });
+  for (auto* one : {&h, &near}) one->forward(), one->backward();
+  for (long b = 0; b < 12; ++b)
+    for (long i = 0; i < 5; ++i) {
+      CHECK(h.y_at(b, i) == Approx(near.y_at(b, i)).margin(1e-6));
+      CHECK(h.dx_at(b, i) == Approx(near.dx_at(b, i)).margin(1e-6));
+    }
+}
+
 TEST_CASE("BatchNorm's statistics are those of all ranks where a policy sums them", "[nn]") {
   struct Twin {  // a second rank with the same data
     static void sum(void* calls, double* values, long n) {
@@ -147,7 +160,7 @@ TEST_CASE("BatchNorm's statistics are those of all ranks where a policy sums the
     h->forward();
     h->backward();
   }
-  CHECK(calls == 2);  // forward and backward
+  CHECK(calls == 3);  // forward, for doubles about the mean once more, and backward
   for (long i = 0; i < 5; ++i) CHECK(with.y_at(3, i) == Approx(alone.y_at(3, i)));
   for (long i = 0; i < 5; ++i) CHECK(with.dx_at(3, i) == Approx(alone.dx_at(3, i)));
   CHECK(other.y_at(3, 0) != Approx(alone.y_at(3, 0)));

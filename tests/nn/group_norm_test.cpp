@@ -60,3 +60,12 @@ TEST_CASE("GroupNorm does not see by what a group is multiplied, nor what is add
   other.forward();
   for (long i = 0; i < 36; ++i) CHECK(other.y_at(0, i) == Approx(h.y_at(0, i)).margin(1e-3));
 }
+
+TEST_CASE("GroupNorm in double has its variance at a mean of 1e8 deviations", "[nn]") {
+  LayerHarness<GroupNorm<2>, Shape<3, 3, 4>, double> h(2), near(2);
+  const auto x = [](long b, long i) { return static_cast<double>((b * 36 + i) * 37 % 64) / 64; };  // and 1e8: exact
+  near.set_x(x);
+  h.set_x([&](long b, long i) { return 1e8 + x(b, i); });
+  h.forward(), near.forward();
+  for (long i = 0; i < 36; ++i) CHECK(h.y_at(1, i) == Approx(near.y_at(1, i)).margin(1e-6));
+}

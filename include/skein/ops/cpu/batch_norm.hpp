@@ -4,6 +4,7 @@
 // what is fused with it (conv_batch_norm.hpp).
 #pragma once
 #include <cmath>
+#include <concepts>
 
 #include "../batch_norm_types.hpp"
 #include "rectified_normalization.hpp"
@@ -58,12 +59,11 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
 
   /// Coefficients by the statistics of the batch, from this worker's moments; running ones follow.
   template <class Context> static void use_batch(const Call& f, Sums& sums, const Context& context) {
-    sums.rows() = static_cast<double>(f.rows());
-    reduce(context, sums);
+    moments_of_batch(f, sums, context);
     const double n = sums.rows() > 0 ? sums.rows() : 1;
     const double momentum = sums.rows() > 0 ? f.momentum : 0;  // a batch of none says nothing
     for (long c = 0; c < columns; ++c) {
-      const double average = c < channels ? sums.first()[c] / n : 0, square = sums.second()[c] / n - average * average;
+      const double average = c < channels ? sums.first()[c] : 0, square = sums.second()[c];
       const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);  // a NaN stays one
       set(f, c, average, inverse);
       if (context.worker.index == 0 && c < channels) {
@@ -144,6 +144,31 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
   }
 
  private:
+  /// Sums of x and x^2 become means and variances of the whole batch. Of doubles those are summed once more, about the means:
+  /// squares of values far from zero have no digits left for the variance. (Of floats they have, in double.)
+  template <class Context> static void moments_of_batch(const Call& f, Sums& sums, const Context& context) {
+    sums.rows() = static_cast<double>(f.rows());
+    reduce(context, sums);
+    const double n = sums.rows() > 0 ? sums.rows() : 1;
+    double *mean = sums.first(), *variance = sums.second();
+    for (long c = 0; c < columns; ++c) mean[c] /= n, variance[c] = variance[c] / n - mean[c] * mean[c];
+    if constexpr (std::same_as<Scalar, double>) {
+      Sums about;
+      for (long i = 0; i <= 2 * columns; ++i) about.first()[i] = 0;
+      for (long r = 0; r < f.rows(); ++r)
+        for (long c = 0; c < columns; ++c) {
+          const double d = f.x[r * columns + c] - mean[c];
+          about.first()[c] += d;
+          about.second()[c] += d * d;
+        }
+      reduce(context, about);
+      for (long c = 0; c < columns; ++c) {
+        const double rest = about.first()[c] / n;
+        mean[c] += rest;
+        variance[c] = about.second()[c] / n - rest * rest;
+      }
+    }
+  }
   static double running_inverse(const Call& f, long c) {
     return 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
   }

@@ -3,6 +3,7 @@
 // matrix (pixels, channels), whose sums per channel, in double, are added up in groups of channels. Wu and He, ECCV 2018.
 #pragma once
 #include <cmath>
+#include <concepts>
 
 #include "normalization.hpp"
 
@@ -23,7 +24,8 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
     column_moments(x, sums, squares, mean);
     const double n = static_cast<double>(x.rows * width);
     for (long g = 0; g < Groups; ++g) {
-      const double average = of_group(sums, g) / n, variance = of_group(squares, g) / n - average * average;
+      double average = of_group(sums, g) / n, variance = of_group(squares, g) / n - average * average;
+      if constexpr (std::same_as<Scalar, double>) about_mean(x, g, average, variance);
       const double inverse = 1 / std::sqrt((variance <= 0 ? 0 : variance) + epsilon);  // a NaN stays one
       saved_for_backward[2 * g] = static_cast<Scalar>(average);
       saved_for_backward[2 * g + 1] = static_cast<Scalar>(inverse);
@@ -69,6 +71,19 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
   }
 
  private:
+  /// The same summed once more about that mean: squares of doubles far from zero have no digits left for the variance.
+  static void about_mean(const Columns<Scalar>& x, long g, double& average, double& variance) {
+    double sum = 0, square = 0;
+    for (long r = 0; r < x.rows; ++r)
+      for (long c = g * width; c < (g + 1) * width; ++c) {
+        const double d = x.x[r * channels + c] - average;
+        sum += d;
+        square += d * d;
+      }
+    const double n = static_cast<double>(x.rows * width), rest = sum / n;
+    average += rest;
+    variance = square / n - rest * rest;
+  }
   static double of_group(const double* of_channels, long g) {
     double sum = 0;
     for (long c = g * width; c < (g + 1) * width; ++c) sum += of_channels[c];
