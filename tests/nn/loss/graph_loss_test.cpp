@@ -170,6 +170,20 @@ TEST_CASE("a network with the loss of a graph has the gradient of finite differe
   CHECK(worst < 1e-9);
 }
 
+TEST_CASE("a loss of a graph with the factor 0 does not count, infinite or not", "[nn]") {
+  Data data;
+  std::vector<double> g(n * out, 7.0), without(n * out, 7.0);
+  const auto loss = nn::graph_loss<Model>(nn::on<kind>(nn::CrossEntropy{}, 0), nn::on<value>(nn::Mse{}),
+                                          nn::on<yes>(nn::BinaryCrossEntropy{}, 3));
+  const nn::LossSums finite = loss(data.call(without.data(), 1));
+  for (long i = 0; i < n; ++i)
+    for (long c = 3; c < 8; ++c) data.outputs[static_cast<std::size_t>(i * out + c)] = c == 4 ? INFINITY : -INFINITY;
+  const nn::LossSums sums = loss(data.call(g.data(), 1));
+  CHECK(sums.loss == finite.loss);
+  CHECK(g == without);
+  for (long c = 3; c < 8; ++c) CHECK(g[static_cast<std::size_t>(2 * out + c)] == 0);
+}
+
 TEST_CASE("the loss of a graph refuses a factor that is no number", "[nn]") {
   const auto with = [](double factor) {
     return nn::graph_loss<Model>(nn::on<kind>(nn::CrossEntropy{}), nn::on<value>(nn::Mse{}, factor),
