@@ -155,6 +155,28 @@ TEST_CASE("Blocks of 2 x 2 and 1 x 1 are inverted with the damping on their diag
   check(float{}, 1e-6);
 }
 
+TEST_CASE("A block that rounding made indefinite is inverted as the singular one that it was", "[optim]") {
+  // Of gradients (300, 300.0001) in each sample: 90000, 90000.03 and 90000.06 are 90000, 90000.03125 and 90000.0625 in float,
+  // where the next number is 0.0078 away; one more beside the diagonal is a determinant of -1406, with a damping of 0.003 of
+  // -866.
+  const float beside = std::nextafter(90000.03125f, 1e9f);
+  const std::vector<float> block{90000, beside, beside, 90000.0625f};
+  std::vector<float> inverse(4);
+  REQUIRE(optim::invert_blocks(1, 2, 0.003, block.data(), inverse.data()));
+  // Along (1, 1) the moments are 180000, across it there is but the damping.
+  CHECK(inverse[0] + inverse[1] == Approx(0).margin(1e-3 / 0.003));
+  CHECK(inverse[0] - inverse[1] == Approx(1 / 0.003).epsilon(1e-3));
+  for (const bool negative : {false, true}) {
+    const float b = negative ? -7.0f : 7.0f;
+    const std::vector<float> far{4, b, b, 9};  // at most 6 is beside 4 and 9
+    REQUIRE(optim::invert_blocks(1, 2, 0.5, far.data(), inverse.data()));
+    const double determinant = 0.5 * 13.5;
+    CHECK(inverse[0] == Approx(9.5 / determinant));
+    CHECK(inverse[1] == Approx((negative ? 6 : -6) / determinant));
+    CHECK(inverse[3] == Approx(4.5 / determinant));
+  }
+}
+
 TEST_CASE("A factor that has no inverse in single precision is inverted in double", "[optim]") {
   // 1 + 1e-9 is 1 in float: the second pivot is 0. In double the inverse is (1, -1; -1, 1) / 2e-9 but for one part in 1e9.
   const std::vector<float> ones{1, 1, 1, 1};

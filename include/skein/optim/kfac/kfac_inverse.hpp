@@ -79,17 +79,19 @@ template <class Scalar> bool invert_factor(KfacInverse how, long n, double dampi
   return true;
 }
 
-/// `inverse` (count, n, n) becomes the inverses of the blocks (count, n, n), n at most 2, with the damping added to their
-/// diagonals. False where one has none.
+/// `inverse` (count, n, n) becomes the inverses of the blocks (count, n, n) of second moments, n at most 2, with the damping
+/// added to their diagonals. What is beside the diagonal is at most what two moments allow: rounding may have made it larger.
+/// False where a block is not finite, or has a negative diagonal.
 template <class Scalar> bool invert_blocks(long count, long n, double damping, const Scalar* blocks, Scalar* inverse) {
   for (long k = 0; k < count; ++k, blocks += n * n, inverse += n * n) {
-    const double a = static_cast<double>(blocks[0]) + damping, b = n == 2 ? static_cast<double>(blocks[2]) : 0,
-                 c = n == 2 ? static_cast<double>(blocks[3]) + damping : 1, determinant = a * c - b * b;
-    if (!(determinant > 0 && determinant - determinant == 0)) return false;
-    inverse[0] = static_cast<Scalar>(c / determinant);
+    const double a = static_cast<double>(blocks[0]), c = n == 2 ? static_cast<double>(blocks[3]) : 0,
+                 most = std::sqrt(a) * std::sqrt(c), b = n == 2 ? std::clamp(static_cast<double>(blocks[2]), -most, most) : 0,
+                 determinant = (most - b) * (most + b) + damping * (a + c + damping);
+    if (!(a >= 0 && c >= 0 && determinant - determinant == 0)) return false;
+    inverse[0] = static_cast<Scalar>((c + damping) / determinant);
     if (n == 1) continue;
     inverse[1] = inverse[2] = static_cast<Scalar>(-b / determinant);
-    inverse[3] = static_cast<Scalar>(a / determinant);
+    inverse[3] = static_cast<Scalar>((a + damping) / determinant);
   }
   return true;
 }
