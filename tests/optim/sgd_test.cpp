@@ -63,6 +63,8 @@ TEST_CASE("Sgd refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((Sgd{.nesterov = true}.check()), Catch::Contains("Nesterov's form needs a positive momentum"));
   CHECK_THROWS_WITH((Sgd{.momentum = 0.9, .nesterov = true, .dampening = 0.1}.check()),
                     Catch::Contains("needs a dampening of 0"));
+  CHECK_THROWS_WITH((Sgd{.momentum = 0.9, .dampening = NAN}.check()), Catch::Contains("that is no number"));
+  CHECK_THROWS_WITH((Sgd{.momentum = 0.9, .dampening = INFINITY}.check()), Catch::Contains("it must be finite"));
   CHECK_THROWS_WITH((Sgd{.dampening = 0.1}.check()), Catch::Contains("dampening does nothing without momentum"));
   CHECK_THROWS_WITH((Sgd{.momentum = -0.5}.check()), Catch::Contains("momentum must not be negative"));
   CHECK_THROWS_WITH((Sgd{.momentum = 1}.check()), Catch::Contains("momentum must be below 1: else old gradients never fade"));

@@ -26,6 +26,7 @@ struct Sgd {
     detail::demand_decay("Sgd", weight_decay);
     detail::demand(!nesterov || momentum > 0, "Sgd", "momentum", momentum, "Nesterov's form needs a positive momentum");
     detail::demand(!nesterov || dampening == 0, "Sgd", "dampening", dampening, "Nesterov's form needs a dampening of 0");
+    detail::demand_finite("Sgd", "dampening", dampening);
     detail::demand(dampening == 0 || momentum != 0, "Sgd", "dampening", dampening, "dampening does nothing without momentum");
   }
 
