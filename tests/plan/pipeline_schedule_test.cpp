@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <vector>
 
 using namespace skein::plan;
 
@@ -139,4 +140,47 @@ TEST_CASE("lengths of tasks and messages lengthen a schedule as they should") {
   // A slow second stage piles up what the first one sends it.
   CHECK(check(gpipe(2, 4), {.message = 0}).waiting_messages <=
         check(gpipe(2, 4), {.forward = 1, .message = 10}).waiting_messages + 1);
+}
+
+namespace {
+/// Of each message at its arrival: how many have come to its rank and are not used yet.
+int waiting_by_pairs(const Schedule& s, const TaskLengths& lengths) {
+  std::vector<TimedStep> steps;
+  (void)play(s, lengths, [&](const TimedStep& t) { steps.push_back(t); });
+  struct Message {
+    int to;
+    double arrives, used;
+  };
+  std::vector<Message> messages;
+  for (const TimedStep& from : steps)
+    for (const TimedStep& to : steps) {
+      const bool forward =
+                     from.step.task == Task::forward && to.step.task == Task::forward && to.step.stage == from.step.stage + 1,
+                 back = (from.step.task == Task::backward || from.step.task == Task::input_gradient) &&
+                        to.step.task == from.step.task && to.step.stage == from.step.stage - 1;
+      if ((forward || back) && to.step.micro == from.step.micro && to.rank != from.rank)
+        messages.push_back({to.rank, from.end + lengths.message, to.begin});
+    }
+  int most = 0;
+  for (const Message& m : messages)
+    most = std::max(most, static_cast<int>(std::count_if(messages.begin(), messages.end(), [&](const Message& o) {
+                      return o.to == m.to && o.arrives <= m.arrives && o.used >= m.arrives;
+                    })));
+  return most;
+}
+}  // namespace
+
+TEST_CASE("messages that wait are counted as over all pairs of them, and in no time") {
+  for (const TaskLengths& lengths : {TaskLengths{}, TaskLengths{.forward = 2, .input_gradient = 1, .message = 3.5},
+                                     TaskLengths{.forward = 0, .weight_gradient = 4, .message = 0.25}})
+    for (int ranks = 1; ranks <= 4; ++ranks)
+      for (const int micros : {1, 2, 5, 9})
+        for (const Schedule& s : {unpipelined(ranks, micros), gpipe(ranks, micros), one_f_one_b(ranks, micros),
+                                  zero_bubble(ranks, micros), pipedream(ranks, micros), interleaved(ranks, 3, micros)}) {
+          INFO(s.kind << ": " << ranks << " ranks, " << micros << " micro-batches");
+          CHECK(check(s, lengths).waiting_messages == waiting_by_pairs(s, lengths));
+        }
+  const ScheduleReport many = check(one_f_one_b(4, 200000));  // 1.2 million messages: their pairs would take an hour
+  CHECK(many.messages == 6 * 200000);
+  CHECK(many.waiting_messages <= 8);
 }

@@ -90,9 +90,9 @@ namespace detail {
 class Played {
  public:
   constexpr Played(const Schedule& s)
-      : stages_(s.stages), micros_(s.micros), end_(static_cast<std::size_t>(5 * s.stages * s.micros), -1.0) {}
+      : stages_(s.stages), micros_(s.micros), end_(static_cast<std::size_t>(5L * s.stages * s.micros), -1.0) {}
   constexpr double& end(Task t, int stage, int micro) {
-    return end_[static_cast<std::size_t>((static_cast<int>(t) * stages_ + stage) * micros_ + micro)];
+    return end_[static_cast<std::size_t>((static_cast<long>(t) * stages_ + stage) * micros_ + micro)];
   }
   /// When the gradient of the stage's input was there: -1 before.
   constexpr double back(int stage, int micro) {
@@ -117,9 +117,9 @@ constexpr ScheduleReport fault(ScheduleFault f, int rank, Step at) {
 constexpr ScheduleReport check_complete(const Schedule& s) {
   if (s.ranks < 1 || s.stages < 1 || s.micros < 1 || s.order.size() != static_cast<std::size_t>(s.ranks))
     return fault(ScheduleFault::wrong_shape, -1, {});
-  std::vector<int> seen(static_cast<std::size_t>(5 * s.stages * s.micros), 0);
+  std::vector<int> seen(static_cast<std::size_t>(5L * s.stages * s.micros), 0);
   const auto count = [&](Task t, int stage, int micro) -> int& {
-    return seen[static_cast<std::size_t>((static_cast<int>(t) * s.stages + stage) * s.micros + micro)];
+    return seen[static_cast<std::size_t>((static_cast<long>(t) * s.stages + stage) * s.micros + micro)];
   };
   for (int r = 0; r < s.ranks; ++r)
     for (const Step& step : s.order[static_cast<std::size_t>(r)]) {
@@ -234,31 +234,36 @@ constexpr void count_live(const Schedule& s, ScheduleReport& report) {
     }
   }
 }
-/// A message needs a buffer from its arrival to the beginning of the task that uses it.
+/// The stage whose output or gradient a step reads, or -1.
+constexpr int stage_read(const Schedule& s, const Step& step) {
+  if (step.task == Task::forward) return step.stage - 1;
+  const bool back = step.task == Task::backward || step.task == Task::input_gradient;
+  return back && step.stage + 1 < s.stages ? step.stage + 1 : -1;
+}
+/// A message needs a buffer from its arrival to the beginning of the task that uses it. Outputs that come to a rank are all from
+/// one other, gradients likewise, in the order of their times: so are the tasks that use them.
 constexpr int most_waiting(const Schedule& s, const std::vector<TimedStep>& steps, double message_length) {
-  std::vector<double> used(static_cast<std::size_t>(2 * s.stages * s.micros), 0);
-  const auto use_of = [&](bool forward, int stage, int micro) -> double& {
-    return used[static_cast<std::size_t>(((forward ? 0 : s.stages) + stage) * s.micros + micro)];
+  struct Times {
+    std::vector<double> outputs{}, gradients{}, used{};
   };
-  const auto is_back = [](Task t) { return t == Task::backward || t == Task::input_gradient; };
-  for (const TimedStep& t : steps)
-    if (t.step.task == Task::forward || is_back(t.step.task))
-      use_of(t.step.task == Task::forward, t.step.stage, t.step.micro) = t.begin;
-  struct Message {
-    int to;
-    double arrives, used;
-  };
-  std::vector<Message> messages;
-  for (const TimedStep& t : steps)
-    if (const int to = next_stage(s, t.step); to >= 0 && s.rank_of(to) != t.rank)
-      messages.push_back({s.rank_of(to), t.end + message_length, use_of(t.step.task == Task::forward, to, t.step.micro)});
-  int most = 0;
-  for (const Message& m : messages) {
-    int waiting = 0;
-    for (const Message& other : messages) waiting += other.to == m.to && other.arrives <= m.arrives && other.used >= m.arrives;
-    if (waiting > most) most = waiting;
+  std::vector<Times> of(static_cast<std::size_t>(s.ranks));
+  const auto elsewhere = [&](int stage, int rank) { return stage >= 0 && s.rank_of(stage) != rank; };
+  for (const TimedStep& t : steps) {
+    if (elsewhere(stage_read(s, t.step), t.rank)) of[static_cast<std::size_t>(t.rank)].used.push_back(t.begin);
+    const int to = next_stage(s, t.step);
+    if (!elsewhere(to, t.rank)) continue;
+    Times& there = of[static_cast<std::size_t>(s.rank_of(to))];
+    (t.step.task == Task::forward ? there.outputs : there.gradients).push_back(t.end + message_length);
   }
-  return most;
+  std::size_t most = 0;
+  for (const Times& t : of)
+    for (std::size_t i = 0, j = 0, gone = 0; i < t.outputs.size() || j < t.gradients.size();) {
+      const bool output = j == t.gradients.size() || (i < t.outputs.size() && t.outputs[i] <= t.gradients[j]);
+      const double now = output ? t.outputs[i++] : t.gradients[j++];
+      while (gone < t.used.size() && t.used[gone] < now) ++gone;
+      if (i + j - gone > most) most = i + j - gone;
+    }
+  return static_cast<int>(most);
 }
 }  // namespace detail
 
