@@ -6,6 +6,8 @@
 #include <vector>
 
 #include <skein/comm/self/self_comm.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/compose.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/simulate/slowed.hpp>
 
@@ -36,4 +38,17 @@ TEST_CASE("a slow worker sleeps before its steps, the others keep the pace", "[p
   CHECK(slow_steps({.rank = 1, .seconds = 0.05}).empty());
   CHECK(slow_steps({.rank = 1, .seconds = 0, .others = 0.05}).size() == 6);
   CHECK(slow_steps({.rank = sk::parallel::each_in_turn, .seconds = 0.05, .every = 2}) == std::vector<int>{2, 4, 6});
+}
+
+TEST_CASE("a Compose can be slowed as any other policy", "[parallel]") {
+  using namespace sk::parallel;
+  sk::SelfComm self;
+  const Slowed policy{Compose{ModelAverage{self, Period<2>{}}}};
+  assert_policy<std::remove_const_t<decltype(policy)>, Replica<float, sk::Cpu>>();
+  std::vector<float> parameters(16), gradients(32);
+  Replica<float, sk::Cpu> replica;
+  replica.parameters = {parameters.data(), 16};
+  replica.gradients = {gradients.data(), 32};
+  replica.stored = 16;
+  CHECK_FALSE(policy.bind(replica).synchronizes_gradients());
 }

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "../policy.hpp"
+#include "../concepts.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -45,6 +45,9 @@ template <class Inner> class SlowedPolicyState : public Inner {
  private:
   SlowWorker slow_;
 };
+
+/// Of a Compose, which answers for its parts, too.
+template <class Inner> inline constexpr bool forwards_to_parts<SlowedPolicyState<Inner>> = forwards_to_parts<Inner>;
 
 /// Slowed{DataParallel{world}, {.rank = 1, .seconds = 0.02}}.
 template <class Policy> class Slowed : public Policy {
