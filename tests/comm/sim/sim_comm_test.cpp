@@ -4,11 +4,13 @@
 #include <catch2/catch.hpp>
 
 #include <cstring>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "../../support/collectives.hpp"
 #include "skein/comm/algorithms/all_reduce.hpp"
+#include "skein/comm/sim/delayed.hpp"
 #include "skein/comm/thread/spawn.hpp"
 #include "skein/plan/step_cost.hpp"
 
@@ -336,6 +338,20 @@ TEST_CASE("what cannot end is named") {
              Contains("the message has 8 bytes, the receiver's span 12"));
   CHECK_THROWS_WITH(sk::simulate(0, {}, [](sk::SimComm&) {}), "simulate: there must be at least one rank; asked for 0");
   CHECK_THROWS_WITH(sk::simulate(1, {.slow = {0}}, [](sk::SimComm&) {}), Contains(".slow are factors"));
+  const double never = std::numeric_limits<double>::infinity(), none = std::numeric_limits<double>::quiet_NaN();
+  for (const double bad : {-1e-6, never, none}) {
+    const auto beats = [](sk::SimComm& world) { world.barrier(); };
+    CHECK_THROWS_WITH(sk::simulate(2, {.network = {{bad, 0}, {1e-6, 0}, 0, 0}}, beats),
+                      Contains("simulate: a message, a byte or its sum takes ") && Contains("give finite ones, 0 or more"));
+    CHECK_THROWS_WITH(sk::simulate(2, {.network = {{0, 0}, {0, bad}, 1, 0}}, beats), Contains("simulate: a message, a byte"));
+    CHECK_THROWS_WITH(sk::simulate(2, {.network = {{0, 0}, {0, 0}, 0, bad}}, beats), Contains("simulate: a message, a byte"));
+    CHECK_THROWS_WITH(sk::simulate(2, {.slow = {1, bad}}, beats), Contains(".slow are factors"));
+    CHECK_THROWS_WITH(sk::simulate(2, {.jitter = bad}, beats), Contains(".jitter and .measured are 0 or more"));
+    CHECK_THROWS_WITH(sk::simulate(2, {.poll = bad}, beats), Contains("a poll takes time"));
+    CHECK_THROWS_WITH(sk::simulate(1, {}, [&](sk::SimComm& world) { world.compute(bad); }), Contains("compute: seconds are 0"));
+    CHECK_THROWS_WITH((sk::SlowNetwork{{{0, bad}, {0, 0}, 0, 0}}), Contains("SlowNetwork: a message, a byte"));
+    CHECK_THROWS_WITH((sk::SlowNetwork{{}, bad}), Contains("SlowNetwork: a message, a byte"));
+  }
 }
 
 TEST_CASE("a signal that ends a simulated fit is thrown as it is") {

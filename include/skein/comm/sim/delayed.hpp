@@ -25,7 +25,8 @@ namespace skein::inline SKEIN_ABI {
 class SlowNetwork {
  public:
   using Clock = std::chrono::steady_clock;
-  explicit SlowNetwork(plan::Network links, double collective = 0) : links_(links), collective_(collective) {}
+  /// Throws ArgumentError for times that are negative, or no finite ones.
+  explicit SlowNetwork(plan::Network links, double collective = 0);
   SlowNetwork(const SlowNetwork&) = delete;
 
   double message_seconds(int from, int to, double bytes) const;

@@ -5,6 +5,11 @@
 
 namespace skein::inline SKEIN_ABI {
 
+SKEIN_INLINE SlowNetwork::SlowNetwork(plan::Network links, double collective) : links_(links), collective_(collective) {
+  comm::check_links("SlowNetwork", links);
+  comm::check_links("SlowNetwork", {.near = {collective, 0}});
+}
+
 SKEIN_INLINE double SlowNetwork::message_seconds(int from, int to, double bytes) const {
   const plan::Level& level = links_.between(from, to);
   return level.alpha + level.beta * bytes;

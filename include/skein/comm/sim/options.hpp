@@ -22,6 +22,9 @@ struct SimOptions {
   Seed seed{1};                ///< of the jitter: the same seed, the same times
   double measured = 0;         ///< > 0: what a rank's thread computes between two calls counts too, so many times
   double poll = 1e-7;          ///< what an unsuccessful poll takes
+
+  /// Throws ArgumentError for times that a clock cannot go on by.
+  void check() const;
 };
 
 /// What one rank did. clock = compute + waited + what polls took.

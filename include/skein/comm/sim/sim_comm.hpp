@@ -93,11 +93,7 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
 /// Exceptions: as spawn has them.
 template <class Function> SimReport simulate(int n, const SimOptions& options, Function&& function) {
   if (n < 1) throw ArgumentError("simulate: there must be at least one rank; asked for " + std::to_string(n));
-  if (options.jitter < 0 || options.measured < 0 || !(options.poll > 0))
-    throw ArgumentError("simulate: .jitter and .measured are 0 or more, and a poll takes time");
-  for (const double s : options.slow)
-    if (!(s > 0))
-      throw ArgumentError("simulate: .slow are factors of the time to compute, more than 0; one is " + std::to_string(s));
+  options.check();
   const auto failure = std::make_shared<comm::Failure>();
   const auto world = std::make_shared<comm::SimWorld>(n, options, failure);
   comm::run_ranks(

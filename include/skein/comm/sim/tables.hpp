@@ -32,6 +32,8 @@ template <class Use> void with_table_of(const CollectiveCall& o, int n, const pl
   plan::with_table(choice, n, count, [&](const auto& table) { use(table); });
 }
 
+/// Throws ArgumentError, of `who`, where a message, a byte or the sum of one would take a negative time, or no finite one.
+void check_links(const char* who, const plan::Network& links);
 /// Seconds until the last of n ranks is through, where all come at once; an all-reduce by the cheapest algorithm.
 double seconds_of(const CollectiveCall& o, int n, const plan::Network& network);
 

@@ -1,9 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of tables.hpp.
 #pragma once
+#include <cmath>
+
+#include "../../core/error.hpp"
+#include "../../core/text.hpp"
 #include "tables.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_INLINE void check_links(const char* who, const plan::Network& links) {
+  for (const double seconds : {links.near.alpha, links.near.beta, links.far.alpha, links.far.beta, links.gamma})
+    if (!(seconds >= 0) || std::isinf(seconds))
+      throw ArgumentError(
+          text("{}: a message, a byte or its sum takes {} seconds on the network: give finite ones, 0 or more", who, seconds));
+}
 
 SKEIN_INLINE double seconds_of(const CollectiveCall& o, int n, const plan::Network& network) {
   const double element = static_cast<double>(o.signature.element);
