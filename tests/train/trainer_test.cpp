@@ -360,6 +360,26 @@ TEST_CASE("a training whose fit ended by an exception is saved and goes on with 
   }
 }
 
+TEST_CASE("a file that is saved before the first step of a fit has no sums of an epoch that an exception has broken off",
+          "[train]") {
+  Points points;
+  const support::TemporaryFolder folder;
+  const auto data = points.set();
+  Model model{sk::Seed{3}}, second{sk::Seed{3}};
+  auto trainer = trainer_of(model), other = trainer_of(second);
+  CHECK_THROWS(trainer.fit(data, {.epochs = 1, .batch = 16, .callbacks = {ThrowAt{9}}, .progress = false}));
+  struct Saves {
+    std::function<void()> save;
+    void on_epoch_begin(int, sk::train::FitControl&) const { save(); }
+  };
+  const sk::FitOptions options{.epochs = 1, .batch = 16, .progress = false};
+  sk::FitOptions saving = options;
+  saving.callbacks.add(Saves{[&] { trainer.save(folder / "begun.skein"); }});
+  const double expected = trainer.fit(data, saving).back().training.loss;
+  other.load(folder / "begun.skein");
+  CHECK(other.fit(data, options).back().training.loss == Approx(expected));
+}
+
 TEST_CASE("a training goes on within an epoch with the samples that are left, or says why not", "[train]") {
   Points points;
   const auto data = points.set();
