@@ -21,7 +21,8 @@ namespace {
 struct Training final : train::SavedTraining {
   std::int64_t made = 0;
   double others = 0;
-  int rank() const override { return 1; }
+  int own_rank = 1;
+  int rank() const override { return own_rank; }
   int ranks() const override { return 2; }
   std::int64_t steps() override { return made; }
   void set_steps(std::int64_t n) override { made = n; }
@@ -54,14 +55,15 @@ train::FileRecords records() {
 TEST_CASE("epochs of a fit count on from those of the last one, also where that stopped within an epoch") {
   FitState state;
   Training training;
-  state.begin(order, 4, 3, training);
+  train::Callbacks none;
+  state.begin(order, 4, 3, none, training);
   CHECK((state.position().running && !state.goes_on() && state.epoch_number() == 1));
   state.position().epoch = 2;
   state.position().step = 1;
   state.position().rate_factor = 0.5;
   training.made = 9;
   CHECK(state.epochs_before() == 3);
-  state.begin(order, 4, 3, training);
+  state.begin(order, 4, 3, none, training);
   CHECK(state.position().base == 3);
   CHECK(state.epoch_number() == 4);
   CHECK(state.position().step == 0);
@@ -73,24 +75,27 @@ TEST_CASE("a loaded training goes on at its step, unless its place or its data s
   const train::detail::FitFacts facts{.rank = 1, .ranks = 2};
   FitState state;
   Training training;
+  train::Callbacks none;
   training.made = 36;
   state.resume(facts, records());
   CHECK((state.loaded() && state.goes_on() && state.epochs_before() == 2));
   CHECK(state.seed_of({}, sk::Seed{3}).value == 7);
   CHECK(state.seed_of(sk::Seed{5}, sk::Seed{3}).value == 5);
   SECTION("as it was") {
-    state.begin(order, 4, 3, training);
+    state.begin(order, 4, 3, none, training);
     CHECK((state.position().step == 3 && state.position().base == 2 && state.position().first_step == 30));
     CHECK(!state.loaded());
   }
   SECTION("with an epoch that is shorter than its step") {
-    CHECK_THROWS_WITH(state.begin(order, 2, 3, training), Contains("was at step 3 of its epoch, this data set and batch have 2"));
+    CHECK_THROWS_WITH(state.begin(order, 2, 3, none, training),
+                      Contains("was at step 3 of its epoch, this data set and batch have 2"));
+    CHECK((state.goes_on() && state.position().step == 3));
   }
-  SECTION("with all its epochs behind it") { CHECK_THROWS_AS(state.begin(order, 4, 1, training), sk::ArgumentError); }
+  SECTION("with all its epochs behind it") { CHECK_THROWS_AS(state.begin(order, 4, 1, none, training), sk::ArgumentError); }
   SECTION("with other samples") {
     train::EpochOrder other = order;
     other.batch = 20;
-    CHECK_THROWS_AS(state.begin(other, 4, 3, training), sk::ArgumentError);
+    CHECK_THROWS_AS(state.begin(other, 4, 3, none, training), sk::ArgumentError);
   }
 }
 
@@ -103,16 +108,20 @@ TEST_CASE("a loaded training gives the callbacks of another rank than 0, which m
   train::FileRecords saved = records();
   saved.callbacks.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   state.resume({.rank = 1, .ranks = 2}, std::move(saved));
-  state.begin(order, 4, 3, training);
   train::EarlyStopping same;
   train::LearningRateLog own;
   own.rates = {{1, 0.5}};
   train::Callbacks others{std::ref(own), std::ref(same), [](train::EpochRecord&) {}};
-  SECTION("on rank 0 they are refused") {
-    CHECK_THROWS_WITH(state.begin_callbacks(others, 0), Contains("holds the state of 2 callbacks, but this training has 3"));
+  SECTION("on rank 0 they are refused, and the right ones go on then") {
+    training.own_rank = 0;
+    CHECK_THROWS_WITH(state.begin(order, 4, 3, others, training),
+                      Contains("holds the state of 2 callbacks, but this training has 3"));
+    train::Callbacks right{std::ref(same), train::best_model([](const train::EpochRecord&) {})};
+    state.begin(order, 4, 3, right, training);
+    CHECK((same.best.value == 0.25 && state.position().step == 3 && state.position().base == 2));
   }
   SECTION("on another rank what rank 0 has not begins anew") {
-    state.begin_callbacks(others, 1);
+    state.begin(order, 4, 3, others, training);
     CHECK((same.best.value == 0.25 && same.best.epoch == 2));
     CHECK(own.rates.size() == 1);
   }
@@ -132,10 +141,10 @@ TEST_CASE("on rank 0 too callbacks may be others where the loaded fit had made a
   saved.place.step = 0, saved.place.running = false;
   saved.callbacks.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   state.resume({}, std::move(saved));
-  state.begin(order, 4, 3, training);
+  training.own_rank = 0;
   train::EarlyStopping same;
   train::Callbacks others{[](train::EpochRecord&) {}, std::ref(same)};
-  state.begin_callbacks(others, 0);
+  state.begin(order, 4, 3, others, training);
   CHECK(same.best.epoch == 2);
 }
 
@@ -148,8 +157,7 @@ TEST_CASE("why callbacks could not be written down is forgotten where another tr
   FitState state;
   Training training;
   train::Callbacks broken{Broken{}};
-  state.begin(order, 4, 3, training);
-  state.begin_callbacks(broken, 0);
+  state.begin(order, 4, 3, broken, training);
   state.keep_callbacks();
   state.forget_callbacks();
   CHECK(state.callback_failure() == "no state");

@@ -523,6 +523,13 @@ TEST_CASE("callbacks go on where they were", "[train]") {
   resumed.load(folder / "half");
   CHECK(resumed.fit(data, options).size() == 4);
   CHECK(seen == 4);
+  auto again = trainer_of(model);
+  again.load(folder / "half");
+  sk::FitOptions others = options;
+  others.callbacks.add(Counter{&seen});
+  CHECK_THROWS_WITH(again.fit(data, others), Catch::Contains("give fit the callbacks of the training that was saved"));
+  CHECK(again.fit(data, options).back().epoch == 4);  // which goes on all the same
+  CHECK(seen == 4);
 }
 
 TEST_CASE("a training that is saved after its last epoch has the states of its callbacks, each by its name", "[train]") {

@@ -40,8 +40,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   batches.reserve(steps, memory_);
   Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
-  state_.begin(batches.order(), count, options.epochs, steps);
-  state_.begin_callbacks(work.callbacks, facts_.rank);
+  state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
   fitting_ = false;  // an exception may have left the fit before within an epoch
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);

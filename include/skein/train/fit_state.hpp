@@ -47,12 +47,10 @@ class FitState {
   /// What ranks compare of the seed, and of whether a loaded training goes on.
   void describe(Seed asked, Seed of_model, NamedValues& to) const;
 
-  /// A fit begins: it goes on, or its epochs count on from the last one's. An epoch has so many steps. Throws ArgumentError where
-  /// a loaded training cannot go on so.
-  void begin(const EpochOrder& order, std::int64_t steps, int epochs, SavedTraining& training);
-  /// After it. They go on where those of a loaded training were, of a fit that had made all its epochs by their names; they live
-  /// until forget_callbacks().
-  void begin_callbacks(Callbacks& callbacks, int rank);
+  /// A fit begins: it goes on, or its epochs count on from the last one's. An epoch has so many steps. The callbacks, which live
+  /// until forget_callbacks(), go on where those of a loaded training were, of a fit that had made all its epochs by their names.
+  /// Throws ArgumentError or FileError where a loaded training cannot go on so; another fit may go on with it then.
+  void begin(const EpochOrder& order, std::int64_t steps, int epochs, Callbacks& callbacks, SavedTraining& training);
   void forget_callbacks() { callbacks_ = nullptr; }
   /// There is no fit to be made: the callbacks become those of the file.
   void end_without_fit(Callbacks& callbacks, int rank);
@@ -71,16 +69,18 @@ class FitState {
  private:
   /// `by_name`: they may be others than those of the file, on rank 0 too.
   void load_callbacks(Callbacks& callbacks, int rank, bool by_name) const;
+  /// They get the states of the loaded training.
+  void go_on_with(Callbacks& callbacks, int rank) const;
 
   TrainingPosition place_{};
   History history_{};
   Seed loaded_seed_{};
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on
   std::string callback_failure_;
-  std::string callback_state_;                // of a loaded training, until its fit begins
-  std::string loaded_optimizer_;              // the same: lines of NamedValues
-  bool resumed_ = false, continues_ = false;  // loaded; the fit that is going on goes on with it
-  bool loaded_whole_ = false;                 // the loaded fit had made all its epochs
+  std::string callback_state_;    // of a loaded training, until its fit begins
+  std::string loaded_optimizer_;  // the same: lines of NamedValues
+  bool resumed_ = false;          // loaded
+  bool loaded_whole_ = false;     // the loaded fit had made all its epochs
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -61,9 +61,17 @@ SKEIN_INLINE void FitState::describe(Seed asked, Seed of_model, NamedValues& to)
   to.add("whether load() was called", resumed_);
 }
 
-SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, int epochs, SavedTraining& training) {
-  continues_ = goes_on();
-  if (!continues_) {
+SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, int epochs, Callbacks& callbacks,
+                                  SavedTraining& training) {
+  if (goes_on()) {  // where it cannot, nothing is changed: the next fit goes on, if that can
+    check_epochs(place_, epochs), check_order(place_, order);
+    if (place_.step > steps)
+      throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
+                          " of its epoch, this data set and batch have " + std::to_string(steps) +
+                          ": go on with the same .batch and data");
+    go_on_with(callbacks, training.rank());
+    if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), place_, order);
+  } else {
     place_.base = epochs_before();
     place_.epoch = place_.step = 0;
     place_.sums = {};
@@ -71,19 +79,14 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
     place_.rate_factor = 1;
     place_.first_step = training.steps();
     history_ = History{};
-  } else {
-    check_epochs(place_, epochs), check_order(place_, order);
-    if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), place_, order);
   }
+  callback_state_.clear();
+  callbacks_ = &callbacks;
   loaded_optimizer_.clear();
   resumed_ = false;
   place_.running = true;
   place_.ended = false;
   place_.order = order;
-  if (place_.step > steps)
-    throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
-                        " of its epoch, this data set and batch have " + std::to_string(steps) +
-                        ": go on with the same .batch and data");
 }
 
 SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank, bool by_name) const {
@@ -92,13 +95,10 @@ SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank, bool 
   for (const std::string& name : callbacks.load_by_name(byte_span(callback_state_), of)) say_begins_anew(name, rank);
 }
 
-SKEIN_INLINE void FitState::begin_callbacks(Callbacks& callbacks, int rank) {
-  if (!callback_state_.empty() && continues_) {
-    if (callbacks.size() > 0) load_callbacks(callbacks, rank, loaded_whole_);
-    else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
-  }
-  callback_state_.clear();
-  callbacks_ = &callbacks;
+SKEIN_INLINE void FitState::go_on_with(Callbacks& callbacks, int rank) const {
+  if (callback_state_.empty()) return;
+  if (callbacks.size() > 0) load_callbacks(callbacks, rank, loaded_whole_);
+  else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
 }
 
 SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
