@@ -74,6 +74,25 @@ TEST_CASE("A predictor predicts what the trainer does, of its file, without grad
   CHECK(values(smaller.parameters()) == before);
 }
 
+TEST_CASE("A trainer that has predicted one sample predicts many in parts of 256, unless a fit has made the memory", "[train]") {
+  const shard_cases::Images images;
+  const auto data = sk::data::from_tensors(images.x, sk::Extents{3, {6, 6, 1}}, images.labels);
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}};
+  const auto at_once = [&](long n) {
+    (void)trainer.predict(sk::Tensor<float, 4>(sk::dims(n, 6, 6, 1)));
+    return trainer.train_step().executor().capacity();
+  };
+  CHECK(at_once(1) == 1);
+  CHECK(at_once(0) == 1);
+  CHECK(at_once(300) == 256);
+  CHECK(at_once(2) == 256);
+  sk::Trainer fitted{model, nn::CrossEntropy{}, sk::optim::Adam{}};
+  fitted.fit(data, {.epochs = 1, .batch = 4, .progress = false});
+  (void)fitted.predict(data);
+  CHECK(fitted.train_step().executor().capacity() == 4);
+}
+
 TEST_CASE("A predictor normalises raw images as the file says, and refuses normalised ones", "[train]") {
   const support::TemporaryFolder folder;
   std::vector<std::uint8_t> bytes(20 * 36);

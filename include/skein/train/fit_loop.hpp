@@ -24,8 +24,9 @@ template <class Scalar> class FitLoop {
   History run(Steps& steps, data::DatasetView train, const FitOptions& options, KeptObjects& kept);
   /// Loss, accuracy and metrics over a data set, summed over all ranks.
   Scores evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options);
-  /// For predicting n samples: computed as the last fit was.
-  ExecutorOptions memory_for_prediction(long n) const;
+  /// Memory for predicting n samples, or for 256 of them at a time: what a fit or an evaluation has made serves as it is.
+  /// Computed as the last fit was.
+  void reserve_for_prediction(Steps&& steps, long n);
   /// Optimizer steps before the loaded fit, which goes on; -1 where none was loaded.
   std::int64_t first_step_of_loaded() const { return state_.goes_on() ? state_.position().first_step : -1; }
 
@@ -64,6 +65,7 @@ template <class Scalar> class FitLoop {
   FitFacts facts_{};
   FitState state_;
   ExecutorOptions memory_{};  // of the last fit
+  long predicted_ = 0;        // samples for which predictions have made memory; 0: a fit or an evaluation has
   bool fitting_ = false;      // within an epoch: its sums are the train step's
   bool noted_ = false;
   std::int64_t left_out_ = 0;

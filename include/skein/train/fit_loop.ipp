@@ -41,7 +41,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
-  fitting_ = false;  // an exception may have left the fit before within an epoch
+  fitting_ = false, predicted_ = 0;  // an exception may have left the fit before within an epoch
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
   try {
@@ -178,16 +178,16 @@ template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::Dat
   const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;
   data::Loader<Scalar> loader(data, evaluation_options(facts_, batch, "the evaluated data set"));
   ExecutorOptions memory = memory_;
-  memory.capacity = std::max(loader.capacity(), steps.capacity());
+  memory.capacity = std::max(loader.capacity(), steps.capacity()), predicted_ = 0;
   steps.reserve(memory);
   steps.average_buffers();
   return evaluate_loader(steps, facts_, loader, options.metrics);
 }
 
-template <class Scalar> ExecutorOptions FitLoop<Scalar>::memory_for_prediction(long n) const {
+template <class Scalar> void FitLoop<Scalar>::reserve_for_prediction(Steps&& steps, long n) {
   ExecutorOptions memory = memory_;
   memory.capacity = std::clamp(n, 1L, 256L);
-  return memory;
+  if (steps.capacity() == predicted_ && memory.capacity > predicted_) steps.reserve(memory), predicted_ = memory.capacity;
 }
 
 template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {

@@ -264,9 +264,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return {};
   }
 
-  void reserve_for_prediction(long n) {
-    if (!train_step_.reserved()) train_step_.reserve(loop_.memory_for_prediction(n));
-  }
+  void reserve_for_prediction(long n) { loop_.reserve_for_prediction(Steps(train_step_, kept_weights_), n); }
 
   /// forward(batch, to): the outputs of a batch, dense.
   auto forward() {
