@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -108,6 +109,24 @@ TEST_CASE("steps whose loss is not finite are skipped, or made, if fit is told s
   how.on_nan = sk::OnNan::go_on;
   CHECK_FALSE(std::isfinite(trainer.fit(data, how).back().training.loss));
   CHECK_FALSE(std::isfinite(weights(model)[0]));
+}
+
+TEST_CASE("steps that were left out count at once, also where the fit ends within the epoch", "[train]") {
+  sk::FitOptions how = options();
+  how.loader.shuffle = false;
+  how.on_nan = sk::OnNan::skip;
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  how.callbacks.add([&](sk::train::EpochRecord&) { CHECK(trainer.left_out() == 1); });
+  struct Stops {
+    void on_update(std::int64_t step) const {
+      if (step == 4) throw std::runtime_error("enough");  // the first step of the second epoch that is made
+    }
+  };
+  how.callbacks.add(Stops{});
+  const auto data = Points(7).set();
+  CHECK_THROWS_WITH(trainer.fit(data, how), "enough");
+  CHECK(trainer.left_out() == 2);
 }
 
 TEST_CASE("a training of which every step is skipped stops", "[train]") {

@@ -194,12 +194,10 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   Steps& steps = work.steps;
   const std::int64_t number = place().base + place().epoch, count = work.batches.training().steps();
   if (place().step > 0) work.batches.training().seek({number, place().step});
-  work.figures.begin_epoch();
-  work.factor = 1;
+  work.figures.begin_epoch(), work.factor = 1;
   int pending = 0;      // batches of the accumulation that have gone
   StepSamples waiting;  // their samples
-  steps.set_totals(place().sums);
-  fitting_ = true;
+  steps.set_totals(place().sums), fitting_ = true;
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.batches.training().epoch(number)) {
     const StepOptions step = work.step_options(batch, pending);
@@ -210,9 +208,11 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     if (!step.update) continue;
     place().step = batch.step + 1;  // who is saved after an exception makes the step with all of its batches
     const StepSamples samples = std::exchange(waiting, {});
-    if (step.finite && !work.judge.made(batch, epoch_number(), work.factor)) continue;
+    const bool made = !step.finite || work.judge.made(batch, epoch_number(), work.factor);
+    left_out_ += made ? 0 : 1;
+    if (!made) continue;
     place().samples += samples.all;
-    if (const std::int64_t made = steps.steps(); made != work.seen) work.callbacks.on_update(made);  // else it was skipped
+    if (const std::int64_t n = steps.steps(); n != work.seen) work.callbacks.on_update(n);  // else it was skipped
     if (after_step(work, samples)) break;
   }
   place().sums = steps.totals();
@@ -238,7 +238,7 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   steps.epoch_ends(number);
   if (facts_.local_sums) place().sums = sum_over_ranks(steps, place().sums);
   work.judge.look(place().sums, epoch_number(), work.factor);
-  left_out_ += work.judge.end_of_epoch(work.progress, place().samples == 0);
+  work.judge.end_of_epoch(work.progress, place().samples == 0);
   EpochRecord record = work.figures.epoch(place(), work.factor);
   if (auto* const validation = work.batches.validation()) {
     steps.average_buffers();

@@ -48,15 +48,14 @@ template <class Scalar> class LossJudge {
     if (!std::isfinite(sums.loss) && on_nan_ != OnNan::go_on && !scaled_) [[unlikely]]
       stop(sums, epoch, factor, true, {});
   }
-  /// How many steps of the epoch were left out; says so. Throws where these were all.
-  std::int64_t end_of_epoch(Progress& progress, bool all) {
+  /// Says how many steps of the epoch were left out. Throws where these were all.
+  void end_of_epoch(Progress& progress, bool all) {
     const std::int64_t n = std::exchange(left_out_, 0);
     if (n > 0) progress.line(std::to_string(n) + " steps of this epoch were left out: their loss was no finite number");
     if (n > 0 && all)
       throw NotFiniteError(
           "fit: all steps of an epoch were left out (.on_nan = OnNan::skip), since their loss was no finite number: "
           "lower the rate, or look at the samples");
-    return n;
   }
 
  private:
