@@ -78,7 +78,7 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
   FitFigures<float> figures(f.steps, facts);
   const double before = sk::seconds_now();
   figures.begin(before);
-  figures.begin_epoch();
+  figures.begin_epoch(0);
   sk::train::TrainingPosition at;
   at.base = 2, at.epoch = 1, at.step = 2, at.samples = 20;
   at.sums = {10, 20, 15};
@@ -102,6 +102,11 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
   CHECK(progress.accuracy == 0.75);
   CHECK(progress.seconds_left == Approx(6.0 / 2 * 6));  // two steps took 6 s; two of this epoch are left, and four of the next
   CHECK(progress.exposed_communication != progress.exposed_communication);  // of one rank: not measured
+  facts.local_sums = true, facts.parts = 4;                                 // the sums are this rank's: so are the samples
+  figures.begin_epoch(8);                                                   // two were its own before
+  figures.count_own(3), figures.count_own(3);
+  at.sums = {4, 8, 6};
+  CHECK(figures.progress(at, 4, 3, before + 6).accuracy == 0.75);
   facts.labels = false;
   CHECK(figures.epoch(at, 1).training.accuracy != figures.epoch(at, 1).training.accuracy);
 }

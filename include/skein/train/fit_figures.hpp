@@ -29,8 +29,13 @@ template <class Scalar> class FitFigures {
 
   /// The first step is next.
   void begin(double now) { start_ = last_ = now; }
-  void begin_epoch() { epoch_ = seconds_now(), exposed_ = steps_.exposed_seconds(); }
+  /// `samples`: that were before, of all ranks, where an epoch goes on.
+  void begin_epoch(std::int64_t samples) {
+    epoch_ = seconds_now(), exposed_ = steps_.exposed_seconds();
+    own_ = samples / facts_.parts;
+  }
   void count_step() { ++steps_done_; }
+  void count_own(std::int64_t samples) { own_ += samples; }
 
   /// Of the training in an epoch that ends, where its sums are those of all ranks.
   EpochRecord epoch(const TrainingPosition& at, double factor) const {
@@ -72,7 +77,7 @@ template <class Scalar> class FitFigures {
     state.step = at.step;
     state.steps = steps;
     state.loss = at.sums.mean();
-    if (facts_.labels) state.accuracy = accuracy(at.sums, at.samples);
+    if (facts_.labels) state.accuracy = accuracy(at.sums, facts_.local_sums ? own_ : at.samples);
     const double passed = std::max(1e-9, now - epoch_);
     state.samples_per_second = static_cast<double>(at.samples) / passed;
     if (facts_.ranks > 1) state.exposed_communication = (steps_.exposed_seconds() - exposed_) / passed;
@@ -90,9 +95,9 @@ template <class Scalar> class FitFigures {
 
   FitSteps<Scalar>& steps_;
   const FitFacts& facts_;
-  double start_ = 0, last_ = 0;     // seconds: the fit's begin, the last recorded step
-  double epoch_ = 0, exposed_ = 0;  // the epoch's begin, exposed seconds until then
-  std::int64_t steps_done_ = 0;
+  double start_ = 0, last_ = 0;            // seconds: the fit's begin, the last recorded step
+  double epoch_ = 0, exposed_ = 0;         // the epoch's begin, exposed seconds until then
+  std::int64_t steps_done_ = 0, own_ = 0;  // of the fit; this rank's samples of the epoch so far
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -194,7 +194,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   Steps& steps = work.steps;
   const std::int64_t number = place().base + place().epoch, count = work.batches.training().steps();
   if (place().step > 0) work.batches.training().seek({number, place().step});
-  work.figures.begin_epoch(), work.factor = 1;
+  work.figures.begin_epoch(place().samples), work.factor = 1;
   int pending = 0;      // batches of the accumulation that have gone
   StepSamples waiting;  // their samples
   steps.set_totals(place().sums), fitting_ = true;
@@ -211,7 +211,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     const bool made = !step.finite || work.judge.made(batch, epoch_number(), work.factor);
     left_out_ += made ? 0 : 1;
     if (!made) continue;
-    place().samples += samples.all;
+    place().samples += samples.all, work.figures.count_own(samples.own);
     if (const std::int64_t n = steps.steps(); n != work.seen) work.callbacks.on_update(n);  // else it was skipped
     if (after_step(work, samples)) break;
   }
@@ -225,7 +225,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
 
 /// Of a training that was saved after the last step of an epoch, before its end.
 template <class Scalar> void FitLoop<Scalar>::end_loaded_epoch(Work& work) {
-  work.figures.begin_epoch();
+  work.figures.begin_epoch(place().samples);
   work.factor = factor_of(work.schedule, work.steps.steps() - 1 - place().first_step) * place().rate_factor;
   work.steps.epoch_begins(place().base + place().epoch);
   end_epoch(work);
