@@ -223,6 +223,10 @@ TEST_CASE("averages of the weights: exponential after each step, the mean over t
                    }};
   trainer.fit(data, how);
   CHECK((exponential.count() == 16 && mean.count() == 2));
+  how.callbacks = {exponential, sk::train::EarlyStopping{.watch = sk::train::highest("acuracy")}};  // which no average adds
+  CHECK_THROWS_WITH(trainer.fit(data, how),
+                    Catch::Contains("fit: EarlyStopping watches 'acuracy', which this fit does not measure"));
+  CHECK(exponential.count() == 16);
   const auto first = weights(exponential.model()), second = weights(mean.model());
   for (std::size_t i = 0; i < sum.size(); ++i) {
     CHECK(first[i] == Approx(by_hand[i]).margin(1e-6));

@@ -54,7 +54,7 @@ template <class Model> class AveragedModel {
   void on_update(std::int64_t) {
     if (options_.decay > 0) add(state_->count == 0 ? 1 : 1 - options_.decay);
   }
-  void on_epoch_end(EpochRecord& epoch, FitControl&) {
+  void on_epoch_end(const EpochRecord& epoch, FitControl&) {
     if (options_.decay == 0 && epoch.epoch >= options_.from_epoch) add(1 / static_cast<double>(state_->count + 1));
   }
   static std::string saved_as() { return "AveragedModel"; }
