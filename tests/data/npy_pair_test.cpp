@@ -46,6 +46,17 @@ Served served(const DatasetView& set) {
   }
   return s;
 }
+/// 70 samples, read one by one, of which the 66th has no label, or no value.
+struct Forgets {
+  bool label = false, value = false;
+  std::int64_t size() const { return 70; }
+  sk::Extents sample_extents() const { return {1, {2}}; }
+  Target target() const { return Target::labels(3); }
+  void read(std::int64_t i, std::span<float> x, std::int32_t& to) const {
+    if (i != 66 || !value) x[0] = x[1] = 1;
+    if (i != 66 || !label) to = 2;
+  }
+};
 std::string fault(const std::string& samples, const std::string& targets = "") {
   return support::thrown<sk::Error>([&] { (void)from_npy(samples, targets); });
 }
@@ -165,4 +176,9 @@ TEST_CASE("Files that are no pair say so") {
   CHECK_THAT(refused(from_tensors(std::vector<float>{1, 2}, sk::Extents{1, {1}}), y, PackedAs::floats),
              Contains("neither labels nor targets"));
   CHECK_THAT(support::thrown<sk::Error>([&] { to_npy(digits, folder / "no/x.npy", y); }), Contains("cannot be created"));
+  CHECK(refused(Forgets{.label = true}, y, PackedAs::bytes) ==
+        "to_npy: the label of sample 66 is left out by read() or labels() of the data set: write it");
+  CHECK_THAT(refused(Forgets{.value = true}, y, PackedAs::floats), Contains("to_npy: value 0 of sample 66 is nan: correct it"));
+  const auto kept = from_tensors(std::vector<float>{1, NAN}, sk::Extents{1, {1}}, std::vector<int>{0, 1}, NonFinite::keep);
+  CHECK(refused(kept, y, PackedAs::floats).empty());
 }

@@ -46,7 +46,8 @@ InMemory<Stored> from_npy(const std::string& samples, const std::string& targets
 /// Writes all samples of a set, in its order, to a .npy file (samples, ...), and what belongs to them to another: class numbers
 /// as int32, target vectors as float32. Takes the memory of a few samples. Throws FileError where a file cannot be written,
 /// ArgumentError where the set does not give what is asked for: bytes of a value that is no byte / 255 (of a set that is
-/// normalised), a file of targets for a set without, or none for one with.
+/// normalised), a file of targets for a set without, or none for one with; and where it leaves out a label or a value, or has one
+/// that is infinite or not a number and is not to be kept.
 void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets = "", PackedAs as = PackedAs::bytes);
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -21,7 +21,8 @@ class SetBlocks {
   /// targets that are not `with_targets`, or has none.
   SetBlocks(std::string caller, const DatasetView& set, PackedAs as, bool with_targets);
 
-  /// The next samples; false where there are none any more. Throws ArgumentError for bytes of a value that is no byte / 255.
+  /// The next samples; false where there are none any more. Throws ArgumentError for bytes of a value that is no byte / 255, and
+  /// as a Loader does for labels that the set leaves out and for values that are infinite or not a number.
   bool next();
   std::int64_t first() const { return indices_.front(); }
   std::int64_t count() const { return static_cast<std::int64_t>(indices_.size()); }
@@ -37,6 +38,8 @@ class SetBlocks {
 
  private:
   template <class Scalar> void serve(std::vector<Scalar>& x);
+  /// Throws ArgumentError for a label that the set has left out, and for a value that is no finite number and not wanted as such.
+  void check_written() const;
   long each() const { return labels() ? set_.target().each : set_.target().count; }
 
   std::string caller_;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../core/error.hpp"
+#include "finite.hpp"
 #include "set_blocks.hpp"
 
 SKEIN_BEGIN_COLD
@@ -42,14 +43,33 @@ template <class Scalar> void SetBlocks::serve(std::vector<Scalar>& x) {
   }
 }
 
+SKEIN_INLINE void SetBlocks::check_written() const {
+  const auto sample = [&](long at, long each) { return " of sample " + std::to_string(first() + at / each); };
+  for (std::size_t i = 0; i < labels_.size(); ++i)
+    if (labels_[i] == unwritten_label)
+      throw ArgumentError(caller_ + ": the label" + sample(static_cast<long>(i), each()) +
+                          " is left out by read() or labels() of the data set: write it");
+  if (set_.non_finite() != NonFinite::refuse) return;
+  const auto look = [&](const std::vector<float>& values, const char* what, long each) {
+    if (const long at = detail::first_not_finite(std::span<const float>(values.data(), values.size())); at >= 0)
+      throw ArgumentError(caller_ + ": " + what + std::to_string(at % each) + sample(at, each) + " is " +
+                          detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)])) +
+                          ": correct it, or write it where a data set of your own leaves it out; if such values are intended, "
+                          "give the data set data::NonFinite non_finite() const, which returns data::NonFinite::keep");
+  };
+  look(numbers_, "value ", set_.sample_extents().count());
+  look(vectors_, "target value ", each());
+}
+
 SKEIN_INLINE bool SetBlocks::next() {
   constexpr std::int64_t most = 64;
   const std::int64_t begin = indices_.empty() ? 0 : indices_.back() + 1;
   indices_.resize(static_cast<std::size_t>(std::min(most, set_.size() - begin)));
   std::iota(indices_.begin(), indices_.end(), begin);
   if (indices_.empty()) return false;
-  if (as_ == PackedAs::tokens) return serve(tokens_), true;
+  if (as_ == PackedAs::tokens) return serve(tokens_), check_written(), true;
   serve(numbers_);
+  check_written();
   if (as_ == PackedAs::floats) return true;
   bytes_.resize(numbers_.size());
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
