@@ -90,8 +90,7 @@ namespace detail {
 void write_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Options& options);
 }
 /// Writes all samples of a set, in its order, and their targets; until all are written there is the old file, or none. Throws
-/// FileError where the file cannot be written, ArgumentError
-/// where the set does not give what is asked for, as to_npy does.
+/// FileError where the file cannot be written, ArgumentError where the set does not give what is asked for, as to_npy does.
 template <bool Linked = SKEIN_WITH_HDF5 != 0>
 void to_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Options& options = {}) {
   detail::assert_hdf5_linked<Linked>();

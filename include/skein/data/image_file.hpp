@@ -46,11 +46,10 @@ template <bool Linked> consteval void assert_images_linked() {
 }
 }  // namespace detail
 
-/// Reads a PNG or JPEG file with 3 channels (red, green, blue) or 1 (gray): colours become gray (.299 red + .587 green +
-/// .114 blue), and gray ones become coloured, as needed; transparent pixels are laid over black (half of a value of 200
-/// is 100, as in Pillow's alpha_composite); 16 bits become 8. What a file says of its gamma, its colour space or how to turn it
-/// (EXIF) changes nothing. Throws FileError where it is neither, damaged, a JPEG of four
-/// colours, or has more pixels than the limit.
+/// Reads a PNG or JPEG file with 3 channels (red, green, blue) or 1 (gray): colours become gray (.299 red + .587 green + .114
+/// blue), and gray ones become coloured, as needed; transparent pixels are laid over black (half of a value of 200 is 100, as in
+/// Pillow's alpha_composite); 16 bits become 8. What a file says of its gamma, its colour space or how to turn it (EXIF) changes
+/// nothing. Throws FileError where it is neither, damaged, a JPEG of four colours, or has more pixels than the limit.
 template <bool Linked = SKEIN_WITH_IMAGES != 0>
 ImageBytes read_image(const std::string& path, int channels = 3, long pixel_limit = image_pixel_limit) {
   detail::assert_images_linked<Linked>();
