@@ -500,6 +500,20 @@ TEST_CASE("a view keeps a data set that is made in place, and refers to one that
   CHECK(gathered(from_tensors(std::vector<float>{1, 2}, std::vector<int>{0, 1}), {1}) == std::vector<float>{2});
 }
 
+TEST_CASE("what was moved from is as it was: chosen samples, a view and the data set that it keeps") {
+  const InMemory<float> all({1, {1}}, {1, 2, 3, 4});
+  auto chosen = all.subset({3, 1});
+  const auto moved = std::move(chosen);
+  CHECK((moved.size() == 2 && chosen.size() == 2));
+  CHECK(gathered(chosen, {0, 1}) == std::vector<float>{4, 2});
+  DatasetView view = all.subset({2});
+  {
+    const DatasetView other = std::move(view);
+    CHECK(other.size() == 1);
+  }
+  CHECK(gathered(view, {0}) == std::vector<float>{3});
+}
+
 TEST_CASE("values that are infinite or not a number do not become a data set unless asked for") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const double large = 1e39;

@@ -418,6 +418,9 @@ TEST_CASE("columns of a program's own make a table") {
   CHECK(table.subset(chosen).numbers("age") == std::vector<double>{5.5, 3});
   CHECK(thrown([&] { table.subset(chosen).subset(std::vector<std::int64_t>{2}); }).says("row 2 is not one of 2"));
   CHECK_THROWS_AS(Table({sk::data::Column("a", ages), sk::data::Column("b", std::span(towns, 2))}), sk::ShapeError);
+  Table named = table.subset(chosen);
+  const Table moved = std::move(named);
+  CHECK((named.texts("town") == moved.texts("town") && named.columns() == 2));
 }
 
 TEST_CASE("a number that a float cannot hold is refused with its column and row") {

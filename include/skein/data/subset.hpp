@@ -18,6 +18,21 @@
 
 namespace skein::inline SKEIN_ABI::data {
 
+namespace detail {
+/// Indices that all copies share. There is no other move: what was moved from has them still.
+class SharedIndices {
+ public:
+  explicit SharedIndices(std::vector<std::int64_t> own)
+      : all_(std::make_shared<const std::vector<std::int64_t>>(std::move(own))) {}
+  SharedIndices(const SharedIndices&) = default;
+  SharedIndices& operator=(const SharedIndices&) = default;
+  const std::vector<std::int64_t>& operator*() const { return *all_; }
+
+ private:
+  std::shared_ptr<const std::vector<std::int64_t>> all_;
+};
+}  // namespace detail
+
 /// Samples `indices[0], indices[1], ...` of a data set.
 template <class Data> class Subset {
  public:
@@ -25,20 +40,19 @@ template <class Data> class Subset {
   static constexpr bool prefers_ascending = data::prefers_ascending<Data>();
 
   /// Throws ArgumentError for an index outside the data set.
-  Subset(Data data, std::vector<std::int64_t> indices) : data_(std::move(data)) {
+  Subset(Data data, std::vector<std::int64_t> indices) : data_(std::move(data)), indices_(std::move(indices)) {
     assert_dataset<Data>();
     const std::int64_t size = static_cast<std::int64_t>(data_.size());
-    for (const std::int64_t i : indices)
+    for (const std::int64_t i : *indices_)
       if (i < 0 || i >= size)
         throw ArgumentError("subset: index " + std::to_string(i) + " is outside a data set of " + std::to_string(size) +
                             " samples");
-    indices_ = std::make_shared<const std::vector<std::int64_t>>(std::move(indices));
   }
   /// Those of another subset, of as many samples.
-  Subset(Data data, std::shared_ptr<const std::vector<std::int64_t>> indices, std::uint64_t split = 0)
-      : data_(std::move(data)), indices_(std::move(indices)), split_(split) {}
+  Subset(Data data, detail::SharedIndices indices, std::uint64_t split = 0)
+      : data_(std::move(data)), indices_(indices), split_(split) {}
 
-  std::int64_t size() const { return static_cast<std::int64_t>(indices_->size()); }
+  std::int64_t size() const { return static_cast<std::int64_t>((*indices_).size()); }
   Extents sample_extents() const { return data_.sample_extents(); }
   Target target() const { return detail::target_of(data_); }
   std::vector<JoinedPart> parts() const requires HasParts<Data> { return data_.parts(); }
@@ -85,7 +99,7 @@ template <class Data> class Subset {
   }
 
   Data data_;
-  std::shared_ptr<const std::vector<std::int64_t>> indices_;
+  detail::SharedIndices indices_;
   std::uint64_t split_ = 0;  // not 0: split() chose them
 };
 
@@ -119,7 +133,7 @@ template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& da
   if constexpr (detail::can_be_held<const Data&>) {
     const auto part = [&](std::vector<std::int64_t>&& own) {
       const std::uint64_t hash = detail::hash_of_split(own, detail::origin_of(data).split);
-      return Subset<Data>(data, std::make_shared<const std::vector<std::int64_t>>(std::move(own)), hash);
+      return Subset<Data>(data, detail::SharedIndices(std::move(own)), hash);
     };
     return {part(std::move(first)), part(std::move(second))};
   } else {

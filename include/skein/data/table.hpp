@@ -81,6 +81,9 @@ class Column {
 class Table {
  public:
   Table() = default;
+  /// Shares the columns. There is no other move: a table that was moved from is as it was.
+  Table(const Table&) = default;
+  Table& operator=(const Table&) = default;
   /// `path` stands in messages. Throws ShapeError where columns have not as many values.
   explicit Table(std::vector<Column> columns, std::string path = "the table");
 

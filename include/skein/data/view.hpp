@@ -50,6 +50,9 @@ template <class T> inline constexpr bool can_be_kept = std::is_constructible_v<s
 class DatasetView {
  public:
   DatasetView() = default;
+  /// Shares a data set that is kept. There is no other move: a view that was moved from still sees, and keeps, its data set.
+  DatasetView(const DatasetView&) = default;
+  DatasetView& operator=(const DatasetView&) = default;
 
   /// Takes size, extents and target as they are now. Refuses at compile time what is no data set; throws ArgumentError for a
   /// target that the type cannot give.
