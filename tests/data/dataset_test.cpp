@@ -288,6 +288,9 @@ TEST_CASE("extents are positive one by one, and not by their product") {
           const Turned s;
           (void)DatasetView(s);
         }).says("one to four positive extents"));
+  const std::vector<float> x(56), y(1);
+  for (const sk::Extents forgotten : {sk::Extents{28, 2}, sk::Extents{4}, sk::Extents{1, 28, 2}})  // their count
+    CHECK(thrown([&] { from_tensors(x, forgotten, y); }).says("behind their count: sk::Extents{3, {28, 28, 1}} of an image"));
 }
 
 namespace {

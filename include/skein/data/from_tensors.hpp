@@ -125,6 +125,7 @@ requires(!std::is_same_v<Y, NonFinite>) auto from_tensors(const X& x, Extents sa
   detail::assert_numbers<X>();
   detail::assert_numbers<Y>();
   if constexpr (detail::Numbers<X> && detail::Numbers<Y>) {
+    detail::check_sample(sample);
     using Stored = detail::StoredFor<X>;
     auto samples = detail::flatten<Stored>(x);
     if constexpr (std::is_integral_v<detail::NumberOf<Y>>) {

@@ -24,6 +24,8 @@ namespace detail {
 struct InMemoryCounts {
   std::int64_t values = 0, labels = 0, targets = 0;  ///< that are given
 };
+/// Throws ShapeError for extents that are not one to four positive numbers behind their count.
+void check_sample(const Extents& sample);
 /// The number of samples. Throws ShapeError where the counts do not fit.
 std::int64_t count_samples(const Extents& sample, const Target& target, const InMemoryCounts& given);
 /// `classes`, or the largest label plus one where it is 0. Throws ArgumentError where a label is not below it. Labels below 0 are

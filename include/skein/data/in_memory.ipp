@@ -7,9 +7,18 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::data::detail {
 
+SKEIN_INLINE void check_sample(const Extents& sample) {
+  bool right = sample.positive();
+  for (int i = sample.rank; right && i < 4; ++i) right = sample[i] == 0;
+  if (!right)
+    throw ShapeError(
+        "a data set in memory: the extents of a sample must be one to four positive numbers, behind their count: "
+        "sk::Extents{3, {28, 28, 1}} of an image, sk::Extents{1, {4}} of four values");
+}
+
 SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& target, const InMemoryCounts& given) {
   const std::string set = "a data set in memory: ";
-  if (!sample.positive()) throw ShapeError(set + "the extents of a sample must be one to four positive numbers");
+  check_sample(sample);
   const std::int64_t count = sample.count(), size = given.values / count;
   if (size * count != given.values)
     throw ShapeError(set + std::to_string(given.values) + " values are no whole number of samples of " + std::to_string(count) +

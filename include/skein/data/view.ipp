@@ -9,7 +9,9 @@ namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE void DatasetView::check() const {
   if (size_ < 0) throw ArgumentError("a data set says that its size is negative");
-  if (!sample_.positive()) throw ArgumentError("a data set's sample_extents() must have one to four positive extents");
+  if (!sample_.positive())
+    throw ArgumentError(
+        "a data set's sample_extents() must have one to four positive extents, behind their count: {3, {28, 28, 1}}");
   if (target_.kind == TargetKind::label && !table_->labels)
     throw ArgumentError("a data set says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const");
   if (target_.kind == TargetKind::label && target_.count < 0)
