@@ -547,10 +547,9 @@ TEST_CASE("values that are infinite or not a number do not become a data set unl
   CHECK(bytes.normalize(0.1, 0.3).non_finite() == NonFinite::absent);
   CHECK(thrown([&] { bytes.normalize(33.3, 78.5); }).says("normalize: bytes are served as byte / 255, from 0 to 1"));
   CHECK(thrown([&] { bytes.normalize(0, 255); }).says("divide those of the bytes by 255"));
-  CHECK(thrown([&] { bytes.normalize(0.1, 1e-40); }).says("normalize: a mean of 0.100000 and a deviation of"));
-  CHECK(thrown([&] {
-          bytes.normalize(HUGE_VAL, 1);
-        }).says("normalize: the mean is inf and the deviation 1.000000: both must be finite"));
+  CHECK(thrown([&] { bytes.normalize(0.1, 1e-40); }).says("normalize: a mean of 0.1 and a deviation of 1e-40 make"));
+  CHECK(
+      thrown([&] { bytes.normalize(HUGE_VAL, 1); }).says("normalize: the mean is inf and the deviation 1: both must be finite"));
   CHECK(thrown([&] { bytes.normalize(0, std::nan("")); }).says("normalize: the deviation is nan, it must be positive"));
 }
 
@@ -587,7 +586,7 @@ TEST_CASE("what split returned can be normalised, and so can any set") {
   CHECK(gathered(served, {3})[0] == Approx((gathered(squares, {3})[0] - 1) / 2));
   CHECK(served.target() == Target::vector(1));
   CHECK(gathered(normalize(map(bytes, [](auto) {}), 0.2, 0.5), {3})[0] == Approx(gathered(whole, {3})[0]));
-  CHECK(thrown([&] { train.normalize(0, 0); }).says("normalize: the deviation is 0.000000, it must be positive"));
+  CHECK(thrown([&] { train.normalize(0, 0); }).says("normalize: the deviation is 0, it must be positive"));
 }
 
 namespace {

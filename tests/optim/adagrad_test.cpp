@@ -55,10 +55,10 @@ TEST_CASE("An epsilon of Adagrad that float cannot have keeps gaps at 0", "[opti
 }
 
 TEST_CASE("Adagrad and Lion refuse what makes no sense", "[optim]") {
-  CHECK_THROWS_WITH((Adagrad{.lr_decay = -1}.check()), Catch::Contains("Adagrad{.lr_decay = -1.000000}"));
+  CHECK_THROWS_WITH((Adagrad{.lr_decay = -1}.check()), Catch::Contains("Adagrad{.lr_decay = -1}"));
   CHECK_THROWS_WITH((Adagrad{.epsilon = 0}.check()), Catch::Contains("epsilon must be positive"));
   CHECK_THROWS_WITH((Adagrad{.initial_accumulator = -1}.check()), Catch::Contains("a sum of squares is not negative"));
   CHECK_THROWS_WITH((Adagrad{.lr_decay = INFINITY}.check()), Catch::Contains("Adagrad{.lr_decay = inf}: it must be finite"));
   CHECK_THROWS_WITH((Adagrad{.initial_accumulator = INFINITY}.check()), Catch::Contains("it must be finite"));
-  CHECK_THROWS_WITH((Lion{.beta2 = 1}.check()), Catch::Contains("Lion{.beta2 = 1.000000}"));
+  CHECK_THROWS_WITH((Lion{.beta2 = 1}.check()), Catch::Contains("Lion{.beta2 = 1}"));
 }

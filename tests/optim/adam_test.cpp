@@ -93,8 +93,7 @@ TEST_CASE("An epsilon of Adam that float cannot have keeps gaps at 0", "[optim]"
 }
 
 TEST_CASE("Adam refuses what makes no sense", "[optim]") {
-  CHECK_THROWS_WITH((Adam{.beta1 = 1}.check()),
-                    "Adam{.beta1 = 1.000000}: a running mean keeps a share from 0 up to, not including, 1");
+  CHECK_THROWS_WITH((Adam{.beta1 = 1}.check()), "Adam{.beta1 = 1}: a running mean keeps a share from 0 up to, not including, 1");
   CHECK_THROWS_WITH((Adam{.beta2 = -0.1}.check()), Catch::Contains("Adam{.beta2"));
   CHECK_THROWS_WITH((Adam{.epsilon = 0}.check()), Catch::Contains("epsilon must be positive"));
   CHECK_THROWS_WITH((Adam{.lr = -1}.check()), Catch::Contains("the rate must not be negative"));

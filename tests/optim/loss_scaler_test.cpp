@@ -86,7 +86,7 @@ TEST_CASE("a state that was loaded goes on under other options", "[optim]") {
 }
 
 TEST_CASE("a scaling that cannot work is refused", "[optim]") {
-  CHECK(said({.initial = 0}) == "LossScaling{.initial = 0.000000}: the scale is positive, from .least to .greatest");
+  CHECK(said({.initial = 0}) == "LossScaling{.initial = 0}: the scale is positive, from .least to .greatest");
   CHECK(said({.initial = 2, .least = 4}).find(".initial") != std::string::npos);
   CHECK(said({.growth = 0.5}).find("good steps raise the scale") != std::string::npos);
   CHECK(said({.backoff = 2}).find("overflows lower the scale") != std::string::npos);

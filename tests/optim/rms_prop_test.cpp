@@ -87,7 +87,7 @@ TEST_CASE("An epsilon of RmsProp that float cannot have keeps gaps at 0", "[opti
 }
 
 TEST_CASE("RmsProp refuses what makes no sense", "[optim]") {
-  CHECK_THROWS_WITH((RmsProp{.alpha = 1}.check()), Catch::Contains("RmsProp{.alpha = 1.000000}"));
+  CHECK_THROWS_WITH((RmsProp{.alpha = 1}.check()), Catch::Contains("RmsProp{.alpha = 1}"));
   CHECK_THROWS_WITH((RmsProp{.epsilon = 0}.check()), Catch::Contains("epsilon must be positive"));
   CHECK_THROWS_WITH((RmsProp{.momentum = -1}.check()), Catch::Contains("momentum must not be negative"));
   CHECK_THROWS_WITH((RmsProp{.momentum = 1.5}.check()), Catch::Contains("momentum must be below 1"));

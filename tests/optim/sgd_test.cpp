@@ -59,7 +59,8 @@ TEST_CASE("Each option of Sgd changes the result", "[optim]") {
 }
 
 TEST_CASE("Sgd refuses what makes no sense", "[optim]") {
-  CHECK_THROWS_WITH(Sgd{.lr = -1}.check(), "Sgd{.lr = -1.000000}: the rate must not be negative");
+  CHECK_THROWS_WITH(Sgd{.lr = -1}.check(), "Sgd{.lr = -1}: the rate must not be negative");
+  CHECK_THROWS_WITH(Sgd{.lr = -1e-9f}.check(), "Sgd{.lr = -1e-09}: the rate must not be negative");
   CHECK_THROWS_WITH((Sgd{.nesterov = true}.check()), Catch::Contains("Nesterov's form needs a positive momentum"));
   CHECK_THROWS_WITH((Sgd{.momentum = 0.9, .nesterov = true, .dampening = 0.1}.check()),
                     Catch::Contains("needs a dampening of 0"));

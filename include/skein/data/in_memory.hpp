@@ -31,6 +31,8 @@ std::int64_t count_samples(const Extents& sample, const Target& target, const In
 /// `classes`, or the largest label plus one where it is 0. Throws ArgumentError where a label is not below it. Labels below 0 are
 /// ignored by losses that say so.
 int count_classes(std::span<const std::int32_t> labels, int classes);
+/// Throws ArgumentError: bytes have no such mean and deviation, or these make values infinite.
+[[noreturn]] void refuse_normalization(double mean, double deviation, bool of_bytes);
 /// Throws ArgumentError: a set that is normalised is asked for tokens.
 [[noreturn]] void refuse_normalized_tokens();
 /// Throws ArgumentError for value `at` of a data set, which is not finite; `each` values are of a sample.
@@ -102,13 +104,10 @@ template <class Stored = float> class InMemory {
   InMemory normalize(double mean, double deviation) const {
     check_normalization(mean, deviation);
     if (std::is_same_v<Stored, std::uint8_t> && (mean < 0 || mean > 1 || deviation > 1))
-      throw ArgumentError("normalize: bytes are served as byte / 255, from 0 to 1, and then normalised: a mean of " +
-                          std::to_string(mean) + " and a deviation of " + std::to_string(deviation) +
-                          " are not theirs; divide those of the bytes by 255");
+      detail::refuse_normalization(mean, deviation, true);
     if (storage_->non_finite != NonFinite::keep && served_magnitude(mean, deviation) > largest_float &&
         storage_->magnitude <= largest_float)
-      throw ArgumentError("normalize: a mean of " + std::to_string(mean) + " and a deviation of " + std::to_string(deviation) +
-                          " make values infinite: data::moments(set) has those of the set");
+      detail::refuse_normalization(mean, deviation, false);
     InMemory result = *this;
     result.mean_ = mean;
     result.deviation_ = deviation;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of in_memory.hpp.
 #pragma once
+#include "../core/text.hpp"
 #include "in_memory.hpp"
 
 SKEIN_BEGIN_COLD
@@ -48,6 +49,15 @@ SKEIN_INLINE int count_classes(std::span<const std::int32_t> labels, int classes
     throw ArgumentError("a data set: label " + std::to_string(label) + " (number " + std::to_string(largest) + ") is not below " +
                         (classes > 0 ? "the number of classes, " + std::to_string(classes) : "the greatest number of classes"));
   return classes > 0 ? classes : label < 0 ? 0 : label + 1;
+}
+
+SKEIN_INLINE void refuse_normalization(double mean, double deviation, bool of_bytes) {
+  const std::string given = text("a mean of {} and a deviation of {}", mean, deviation);
+  throw ArgumentError(
+      of_bytes ? text("normalize: bytes are served as byte / 255, from 0 to 1, and then normalised: {} are not theirs; divide "
+                      "those of the bytes by 255",
+                      given)
+               : text("normalize: {} make values infinite: data::moments(set) has those of the set", given));
 }
 
 SKEIN_INLINE void refuse_normalized_tokens() {

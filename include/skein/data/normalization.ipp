@@ -115,7 +115,7 @@ SKEIN_INLINE void check_alike(const Normalization& training, const Normalization
 
 SKEIN_INLINE void detail::KeptNormalization::refuse(double value) const {
   throw ArgumentError(
-      "predict: a sample has the value " + std::to_string(value) +
+      text("predict: a sample has the value {}", value) +
       ", and the model was trained with bytes / 255, from 0 to 1: divide the values by 255, or give a data set of "
       "bytes (from_tensors of std::uint8_t)");
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../core/error.hpp"
+#include "../core/text.hpp"
 #include "finite.hpp"
 #include "set_blocks.hpp"
 
@@ -77,7 +78,7 @@ SKEIN_INLINE bool SetBlocks::next() {
     if (!(byte >= 0 && byte <= 255 && std::abs(scaled - byte) <= 1e-3f))
       throw ArgumentError(caller_ + ": sample " +
                           std::to_string(begin + static_cast<std::int64_t>(i) / set_.sample_extents().count()) +
-                          " has the value " + std::to_string(numbers_[i]) +
+                          text(" has the value {}", numbers_[i]) +
                           ", which is no byte / 255: pack the set as it is before normalize(), set.normalize(0, 1), or write "
                           "PackedAs::floats");
     bytes_[i] = static_cast<std::uint8_t>(byte);

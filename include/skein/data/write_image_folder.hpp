@@ -32,8 +32,10 @@ inline void round_pixels(const std::vector<float>& x, std::int64_t i, std::vecto
   for (std::size_t k = 0; k < x.size(); ++k) {
     const float pixel = x[k] * 255 + 0.5f;
     if (!(pixel >= 0 && pixel < 256))
-      throw ArgumentError("write_image_folder: sample " + std::to_string(i) + " has the value " + std::to_string(x[k]) +
-                          ", and pixels are 0 to 1: write the set as it is before normalize(), set.normalize(0, 1)");
+      throw ArgumentError(
+          text("write_image_folder: sample {} has the value {}, and pixels are 0 to 1: write the set as it is before "
+               "normalize(), set.normalize(0, 1)",
+               i, x[k]));
     to[k] = static_cast<std::uint8_t>(pixel);
   }
 }

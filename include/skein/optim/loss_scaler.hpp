@@ -11,6 +11,7 @@
 
 #include "../core/error.hpp"
 #include "../core/half.hpp"
+#include "../core/text.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
@@ -49,7 +50,7 @@ struct LossScaling {
 
  private:
   static void demand(bool holds, const char* member, double value, const char* rule) {
-    if (!holds) throw ArgumentError("LossScaling{." + std::string(member) + " = " + std::to_string(value) + "}: " + rule);
+    if (!holds) throw ArgumentError(text("LossScaling{.{} = {}}: {}", member, value, rule));
   }
 };
 

@@ -11,6 +11,7 @@
 #include <type_traits>
 
 #include "../core/named_values.hpp"
+#include "../core/text.hpp"
 #include "../device/device.hpp"
 #include "../ops/optimizer.hpp"
 #include "groups.hpp"
@@ -243,8 +244,9 @@ namespace detail {
 /// Throws where a hyper-parameter is not as it must be. "Adam{.lr = -1}: the rate must not be negative".
 inline void demand(bool holds, const char* optimizer, const char* member, double value, const char* rule) {
   if (holds) return;
-  throw ArgumentError(std::string(optimizer) + "{." + member + " = " + std::to_string(value) +
-                      "}: " + (std::isnan(value) ? "that is no number" : rule));
+  const float narrow = static_cast<float>(value);  // as the program has written it
+  const std::string shown = static_cast<double>(narrow) == value ? text("{}", narrow) : text("{}", value);
+  throw ArgumentError(text("{}{.{} = {}}: {}", optimizer, member, shown, std::isnan(value) ? "that is no number" : rule));
 }
 /// An epsilon in the parameters' type: positive there too, or it would not keep 0 / 0 away.
 template <class Scalar> Scalar epsilon_of(double epsilon) {

@@ -92,8 +92,7 @@ SKEIN_INLINE void demand_steps(const char* name, const Length& length) {
     throw ArgumentError(std::string(name) + ": " + std::to_string(static_cast<std::int64_t>(length.value())) +
                         " steps; it takes a positive number");
   if (!(length.value() > 0) || std::isinf(length.value()))
-    throw ArgumentError(std::string(name) + ": " + std::to_string(length.value()) +
-                        " epochs, or of the fit; it takes a positive number, and a finite one");
+    throw ArgumentError(text("{}: {} epochs, or of the fit; it takes a positive number, and a finite one", name, length.value()));
 }
 
 SKEIN_INLINE void demand_factor(const char* schedule, const char* name, double factor) {

@@ -11,6 +11,7 @@
 
 #include "../core/error.hpp"
 #include "../core/random.hpp"
+#include "../core/text.hpp"
 #include "../device/device.hpp"
 #include "fit_control.hpp"
 #include "records.hpp"
@@ -42,8 +43,10 @@ template <class Model> class AveragedModel {
   AveragedModel(Model& trained, AverageOptions options)
       : trained_(&trained), state_(std::make_shared<State>(trained.seed())), options_(options) {
     if (!(options.decay >= 0 && options.decay < 1))
-      throw ArgumentError("AveragedModel: .decay is " + std::to_string(options.decay) +
-                          ": between 0 and 1, as ema(0.999) has it; 0: the mean over the ends of epochs, as of swa(5)");
+      throw ArgumentError(
+          text("AveragedModel: .decay is {}: between 0 and 1, as ema(0.999) has it; 0: the mean over the ends of epochs, as of "
+               "swa(5)",
+               options.decay));
   }
 
   /// The model of the averages; before the first one it has initial weights.

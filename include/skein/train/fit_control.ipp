@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of fit_control.hpp.
 #pragma once
-#include <string>
-
 #include "../core/error.hpp"
+#include "../core/text.hpp"
 #include "fit_control.hpp"
 
 SKEIN_BEGIN_COLD
@@ -24,8 +23,7 @@ SKEIN_INLINE void FitControl::agree_to_stop(bool all, std::string_view reason) {
 
 SKEIN_INLINE void FitControl::set_rate_factor(double factor) {
   if (!(factor >= 0 && factor < 1e300))
-    throw ArgumentError("FitControl::set_rate_factor(" + std::to_string(factor) +
-                        "): the factor of the rate is a finite number, 0 or more");
+    throw ArgumentError(text("FitControl::set_rate_factor({}): the factor of the rate is a finite number, 0 or more", factor));
   rate_factor_ = factor;
 }
 

@@ -97,9 +97,9 @@ TEST_CASE("A chain has the rate, the decay and the groups of its optimizer", "[o
   own.groups = optim::frozen("1.*");
   CHECK(optim::groups_of(own).rules.size() == 1);
   own.lr = -1;
-  CHECK_THROWS_WITH(own.check(), "chain{.lr = -1.000000}: the rate must not be negative");
+  CHECK_THROWS_WITH(own.check(), "chain{.lr = -1}: the rate must not be negative");
   chain.weight_decay = -1;
-  CHECK_THROWS_WITH(chain.check(), "chain{.weight_decay = -1.000000}: weight decay must not be negative");
+  CHECK_THROWS_WITH(chain.check(), "chain{.weight_decay = -1}: weight decay must not be negative");
 }
 
 TEST_CASE("What makes a stage is known of the type", "[optim]") {
