@@ -107,10 +107,9 @@ SKEIN_INLINE bool alike(const Normalization& one, const Normalization& other) {
 
 SKEIN_INLINE void check_alike(const Normalization& training, const Normalization& validation) {
   if (alike(training, validation)) return;
-  const std::string mend =
-      training.mean.size() == 1 ? "test.normalize(train.mean(), train.deviation())" : "map(raw_test, train.normalization())";
   throw ArgumentError("fit: the training set is served as " + detail::formula_of(training) + ", the validation set as " +
-                      detail::formula_of(validation) + ": give both the normalization of the training set, .validate = " + mend);
+                      detail::formula_of(validation) +
+                      ": give both the normalization of the training set, .validate = map(raw_test, train.normalization())");
 }
 
 SKEIN_INLINE void detail::KeptNormalization::refuse(double value) const {
