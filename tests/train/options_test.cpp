@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <set>
@@ -162,6 +163,23 @@ TEST_CASE("a metric of yes and no has a threshold within the outputs of a networ
   Model logits;
   sk::Trainer usual{logits, sk::nn::BinaryCrossEntropy{}, sk::optim::Sgd{}};
   CHECK_NOTHROW(usual.evaluate(set, {.metrics = {sk::train::BinaryAccuracy{}}}));
+}
+
+TEST_CASE("a metric of more classes than the network has, or of one that it has not, is refused before the first step",
+          "[train]") {
+  const auto set = data::from_tensors(std::vector<float>(24), sk::Extents{1, {3}}, std::vector<int>{0, 1, 0, 1, 0, 1, 0, 1});
+  Model model;
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{}};
+  const auto fit = [&](sk::train::AnyMetric metric) {
+    trainer.fit(set, {.batch = 8, .validate = set, .metrics = {metric}, .progress = false});
+  };
+  CHECK_THROWS_WITH(fit(sk::train::TopK{3}), "top-k accuracy of k = 3: the outputs are of 2 classes, and k is at most that");
+  CHECK_THROWS_WITH(fit(sk::train::F1{2}), "F1 of 2: there are 2 classes, numbered from 0");
+  sk::train::ConfusionMatrix matrix{10};
+  CHECK_THROWS_WITH(fit(std::ref(matrix)), "confusion matrix of 10 classes: the outputs have 2");
+  CHECK(trainer.train_step().steps() == 0);
+  CHECK_NOTHROW(fit(sk::train::TopK{2}));
+  CHECK_NOTHROW(fit(sk::train::Recall{1}));
 }
 
 TEST_CASE("an empty data set is named, with targets or labels", "[train]") {

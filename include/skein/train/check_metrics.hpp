@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics that a fit or an evaluation refuses beforehand: without a name, of the same name, of the wrong kind of answers, or with
-// a threshold that no output crosses; and what a fit measures, for those that watch it.
+// Metrics that a fit or an evaluation refuses beforehand: without a name, of the same name, of the wrong kind of answers, of a
+// class that is not there, or with a threshold that no output crosses; and what a fit measures, for those that watch it.
 #pragma once
 #include <vector>
 
@@ -49,6 +49,7 @@ inline void check_kinds(const FitFacts& facts, const std::vector<AnyMetric>& met
 inline void check_metrics(const FitFacts& facts, const std::vector<AnyMetric>& metrics) {
   check_names(metrics);
   check_kinds(facts, metrics);
+  for (const AnyMetric& m : metrics) m.check_outputs(facts.metric_width);
   check_thresholds(facts, metrics);
 }
 

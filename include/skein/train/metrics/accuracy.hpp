@@ -70,11 +70,15 @@ class TopK {
     length_ = text.copy(name_.data(), name_.size());
   }
   std::string_view name() const { return {name_.data(), length_}; }
+  /// Throws ArgumentError where there are fewer than k.
+  void check_outputs(int outputs) const {
+    if (k_ > outputs)
+      throw ArgumentError("top-k accuracy of k = " + std::to_string(k_) + ": the outputs are of " + std::to_string(outputs) +
+                          " classes, and k is at most that");
+  }
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) {
     detail::check_labels(outputs.count, labels.size(), "top-k accuracy");
-    if (k_ > outputs.width)
-      throw ArgumentError("top-k accuracy of k = " + std::to_string(k_) + ": the outputs are of " +
-                          std::to_string(outputs.width) + " classes, and k is at most that");
+    check_outputs(outputs.width);
     for (long i = 0; i < outputs.count; ++i) {
       const int label = labels[static_cast<std::size_t>(i)];
       if (label < 0) continue;

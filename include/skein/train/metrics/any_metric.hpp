@@ -31,6 +31,9 @@ template <class M> concept HasThreshold = requires(const M& metric) {
   { metric.threshold() } -> std::convertible_to<double>;
 };
 
+/// Rows of some numbers of outputs cannot be its food: check_outputs(outputs) throws ArgumentError.
+template <class M> concept ChecksOutputs = requires(const M& metric) { metric.check_outputs(1); };
+
 namespace detail {
 [[noreturn]] inline void refuse_truth(std::string_view name, const char* scalar, const char* given, bool labels, bool targets) {
   const std::string metric = "metric '" + std::string(name) + "' ";
@@ -72,6 +75,8 @@ class AnyMetric {
   std::string_view name() const { return held_->name(); }
   bool takes_labels() const { return held_->takes_labels(); }
   bool takes_targets() const { return held_->takes_targets(); }
+  /// Throws ArgumentError where rows of so many outputs cannot be its food.
+  void check_outputs(int outputs) const { held_->check_outputs(outputs); }
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) { held_->add(outputs, labels); }
   template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) { held_->add(outputs, targets); }
   /// As new, for rows of so many outputs and values to compare with (0: a label).
@@ -95,6 +100,7 @@ class AnyMetric {
     virtual std::string_view name() const = 0;
     virtual bool takes_labels() const = 0;
     virtual bool takes_targets() const = 0;
+    virtual void check_outputs(int outputs) const = 0;
     virtual void add(Rows<float>, Labels) = 0;
     virtual void add(Rows<double>, Labels) = 0;
     virtual void add(Rows<float>, Rows<float>) = 0;
@@ -116,6 +122,9 @@ class AnyMetric {
     std::string_view name() const override { return inner().name(); }
     bool takes_labels() const override { return LabelMetric<Inner>; }
     bool takes_targets() const override { return TargetMetric<Inner>; }
+    void check_outputs([[maybe_unused]] int outputs) const override {
+      if constexpr (ChecksOutputs<Inner>) inner().check_outputs(outputs);
+    }
     void add(Rows<float> outputs, Labels labels) override { feed(outputs, labels, "labels"); }
     void add(Rows<double> outputs, Labels labels) override { feed(outputs, labels, "labels"); }
     void add(Rows<float> outputs, Rows<float> targets) override { feed(outputs, targets, "target rows"); }

@@ -19,6 +19,8 @@ class ClassCounts {
  public:
   std::string_view name() const { return name_; }
   double threshold() const { return threshold_; }
+  /// Throws ArgumentError where its class is none of so many.
+  void check_outputs(int classes) const;
   /// How many classes come, so that a rank without samples has as many sums as the others.
   void begin(int classes, int) { counts_.assign(3 * static_cast<std::size_t>(classes), 0); }
 

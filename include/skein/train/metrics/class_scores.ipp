@@ -10,10 +10,13 @@ namespace skein::inline SKEIN_ABI::train {
 SKEIN_INLINE ClassCounts::ClassCounts(std::string_view name, int of, double threshold)
     : name_(std::string(name) + (of < 0 ? "" : " of " + std::to_string(of))), class_(of), threshold_(threshold) {}
 
+SKEIN_INLINE void ClassCounts::check_outputs(int classes) const {
+  if (class_ >= classes) throw ArgumentError(name_ + ": there are " + std::to_string(classes) + " classes, numbered from 0");
+}
+
 SKEIN_INLINE double ClassCounts::score(double a, double b) const {
   const int classes = static_cast<int>(counts_.size() / 3);
-  if (class_ >= classes && classes > 0)
-    throw ArgumentError(name_ + ": there are " + std::to_string(classes) + " classes, numbered from 0");
+  if (classes > 0) check_outputs(classes);
   double sum = 0;
   int there = 0;
   for (int c = 0; c < classes; ++c) {

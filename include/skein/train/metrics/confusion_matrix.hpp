@@ -25,13 +25,17 @@ class ConfusionMatrix {
   /// Its value is the accuracy, which is there already: no column of its own.
   static constexpr bool has_column = false;
   int classes() const { return classes_; }
+  /// Throws ArgumentError where there are not as many as classes.
+  void check_outputs(int outputs) const {
+    if (outputs != classes_)
+      throw ArgumentError("confusion matrix of " + std::to_string(classes_) + " classes: the outputs have " +
+                          std::to_string(outputs));
+  }
 
   /// Outputs that are NaN have no prediction and are left out.
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) {
     detail::check_labels(outputs.count, labels.size(), "confusion matrix");
-    if (outputs.width != classes_)
-      throw ArgumentError("confusion matrix of " + std::to_string(classes_) + " classes: the outputs have " +
-                          std::to_string(outputs.width));
+    check_outputs(outputs.width);
     for (long i = 0; i < outputs.count; ++i) {
       const int label = labels[static_cast<std::size_t>(i)];
       if (label < 0) continue;

@@ -26,6 +26,8 @@ template <class Inner> class GraphMetric {
 
   /// "digit accuracy"
   std::string_view name() const { return name_; }
+  /// Throws ArgumentError where the metric cannot be fed with the columns of its output.
+  void check_outputs(int) const requires ChecksOutputs<Inner> { inner_.check_outputs(static_cast<int>(columns_.width)); }
   template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) {
     const Rows<Scalar> own{outputs.data + columns_.output, outputs.pitch, outputs.count, static_cast<int>(columns_.width)};
     const Rows<Scalar> wanted{targets.data + columns_.target, targets.pitch, targets.count, static_cast<int>(columns_.values)};
