@@ -59,6 +59,11 @@ TEST_CASE("logarithmic axes place decades evenly and refuse what is not positive
   CHECK(plot.place_x(10) == Approx((plot.place_x(1) + plot.place_x(100)) / 2));
   CHECK(plot.place_y(1) == Approx((plot.place_y(0.01) + plot.place_y(100)) / 2));
   CHECK(count(plot.svg(), "inf") == 0);
+  plot.series[0].error.clear();
+  plot.series[0].y = {1e-200, 1, 1.7e308};  // whose quotient no double holds
+  CHECK((count(plot.svg(), "inf") == 0 && count(plot.svg(), "nan") == 0));
+  CHECK(plot.y_axis().ticks.size() > 5);
+  CHECK(plot.place_y(1e54) == Approx((plot.place_y(1e-200) + plot.place_y(1e308)) / 2).epsilon(1e-3));
   plot.series[0].y[1] = 0;
   CHECK_THROWS_WITH(plot.svg(), Catch::Contains("series \"s\" has 0 on the logarithmic y axis"));
 }

@@ -10,6 +10,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::draw {
 
 SKEIN_INLINE double Axis::at(double value) const {
+  if (logarithmic && std::isinf(high / low)) return (std::log(value) - std::log(low)) / (std::log(high) - std::log(low));
   if (logarithmic) return std::log(value / low) / std::log(high / low);
   return (value / 2 - low / 2) / (high / 2 - low / 2);  // halves: what is between the ends may be more than a double holds
 }

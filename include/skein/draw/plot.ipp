@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of plot.hpp.
 #pragma once
+#include <limits>
+
 #include "plot.hpp"
 
 SKEIN_BEGIN_COLD
@@ -68,10 +70,17 @@ SKEIN_INLINE Plot::Range Plot::range(const char* name, bool logarithmic, std::ve
   return range;
 }
 
+namespace detail {
+/// A little beyond both ends, as far as there are numbers.
+inline Axis log_axis(double least, double greatest) {
+  return Axis::log10(least / 1.15, std::min(greatest, std::numeric_limits<double>::max() / 1.15) * 1.15);
+}
+}  // namespace detail
+
 SKEIN_INLINE Axis Plot::x_axis() const {
   if (bars()) return {0, static_cast<double>(categories.size()), false, {}};
   const auto [least, greatest] = range("x", log_x, &Series::x);
-  if (log_x) return Axis::log10(least / 1.15, greatest * 1.15);
+  if (log_x) return detail::log_axis(least, greatest);
   if (whole_x && std::max(-least, greatest) < 0x1p53)  // beyond, all are whole
     return Axis::whole(static_cast<long>(std::floor(least)), static_cast<long>(std::ceil(greatest)), 9);
   return Axis::linear(least, greatest, 6);
@@ -79,7 +88,7 @@ SKEIN_INLINE Axis Plot::x_axis() const {
 
 SKEIN_INLINE Axis Plot::y_axis() const {
   auto [least, greatest] = range("y", log_y, &Series::y);
-  if (log_y) return Axis::log10(least / 1.15, greatest * 1.15);
+  if (log_y) return detail::log_axis(least, greatest);
   if (from_zero || bars()) least = std::min(least, 0.0), greatest = std::max(greatest, 0.0);
   Axis axis = Axis::linear(least, greatest, 6);
   if (percent && greatest <= 1 && axis.high > 1) {
