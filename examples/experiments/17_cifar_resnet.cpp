@@ -12,6 +12,8 @@
 // ctest on 2 ranks: --samples 192 --epochs 1 --batch 32 --optimizer kfac --record resnet.csv
 // ctest on 4 ranks: --samples 96 --epochs 1 --batch 8 --threads 1 --record resnet.csv --svg resnet
 // ctest expects: best accuracy.*speed-up
+// ctest: --decay 10,20,30,40,50,60,70,80,90
+// ctest expects: --decay has 9 places: give at most 8
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -100,7 +102,7 @@ template <class Network, class Optimizer> Outcome train(sk::MpiComm& world, cons
                       sk::parallel::DataParallel{world, sk::parallel::SyncBatchNorm{}}};
   // Milestones in percent of the fit; warm-up in epochs.
   const auto at = [&](std::size_t i) { return optim::share(i < o.decay.size() ? o.decay[i] / 100.0 : 2.0); };
-  const auto steps = optim::multi_step({at(0), at(1), at(2)});
+  const auto steps = optim::multi_step({at(0), at(1), at(2), at(3), at(4), at(5), at(6), at(7)});
   sk::FitOptions fit{.epochs = o.epochs,
                      .validate = shown,
                      .seed = seed,
@@ -209,6 +211,8 @@ void report(const sk::MpiComm& world, const Options& o, const std::string& sourc
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
+    if (o.decay.size() > 8)
+      throw sk::FlagError("--decay has " + std::to_string(o.decay.size()) + " places: give at most 8 of them");
     sk::MpiComm world{argc, argv};
     const auto set = ex::cifar_or_digits(o.data, o.samples);
     const std::vector<Outcome> outcomes = train_each(world, o, set);
