@@ -66,16 +66,16 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (executor && executor->capacity() >= options.capacity && options.execution == asked_.execution &&
         options.block == asked_.block && options.threads == asked_.threads && options.denormals == asked_.denormals)
       return;
-    asked_ = options;
     parts_.device.forget();
-    executor = std::make_unique<Executor>(model(), loss(), options);
+    auto made = std::make_unique<Executor>(model(), loss(), options);
     constexpr bool tokens = is_tokens<typename Model::input>;
     parts_.device.reserve(
         tokens ? 0 : options.capacity * Executor::input_pitch, tokens ? options.capacity * Model::input::count : 0,
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
-    parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
     parts_.buffers.reserve(model());
+    executor = std::move(made), asked_ = options;  // now that all is there: else the next call would take a part for all
+    parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
     parts_.curvature.attach(*executor);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }

@@ -328,17 +328,21 @@ cudaError_t set(void* to, int value, std::size_t bytes, cudaStream_t stream, boo
 
 namespace pretend {
 namespace {
-std::atomic<long> allocations_made{0};
+std::atomic<long> allocations_made{0}, until_failure{0};
 }
-void count_allocation() { ++allocations_made; }
+bool count_allocation() {
+  ++allocations_made;
+  return until_failure > 0 && --until_failure == 0;
+}
 }  // namespace pretend
 
 extern "C" {
 
 long skein_pretend_allocations() { return allocations_made; }
+void skein_pretend_fail_allocation(long n) { until_failure = n; }
 
 cudaError_t cudaMalloc(void** p, size_t bytes) {
-  count_allocation();
+  if (count_allocation()) return note(cudaErrorMemoryAllocation);
   if (const cudaError_t status = unsafe_call()) return note(status);
   return note(allocate(p, bytes, current_device()));
 }
@@ -349,7 +353,7 @@ cudaError_t cudaFree(void* p) {
   return note(release(p));
 }
 cudaError_t cudaMallocAsync(void** p, size_t bytes, cudaStream_t stream) {
-  count_allocation();
+  if (count_allocation()) return note(cudaErrorMemoryAllocation);
   if (capturing(stream)) return note(cudaErrorStreamCaptureUnsupported);
   if (const cudaError_t status = device_status(device_of(stream))) return note(status);
   return note(allocate(p, bytes, device_of(stream)));
@@ -364,7 +368,7 @@ cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
 }
 cudaError_t cudaMallocHost(void** p, size_t bytes) { return cudaHostAlloc(p, bytes, 0); }
 cudaError_t cudaHostAlloc(void** p, size_t bytes, unsigned) {
-  count_allocation();
+  if (count_allocation()) return note(cudaErrorMemoryAllocation);
   if (const cudaError_t status = unsafe_call()) return note(status);
   if (!p) return note(cudaErrorInvalidValue);
   *p = bytes ? std::aligned_alloc(4096, (bytes + 4095) / 4096 * 4096) : nullptr;

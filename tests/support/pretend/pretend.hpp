@@ -73,7 +73,8 @@ bool capturing(cudaStream_t stream);
 /// Blocks until the stream has done all that it was given.
 void drain(cudaStream_t stream);
 /// Counts for skein_pretend_allocations() and skein_pretend_waits().
-void count_allocation();
+/// True where a test has said that this allocation finds no room.
+bool count_allocation();
 void count_wait();
 
 }  // namespace pretend
@@ -82,6 +83,8 @@ void count_wait();
 /// for tests of what must do neither.
 extern "C" long skein_pretend_allocations();
 extern "C" long skein_pretend_waits();
+/// The n-th allocation from now on finds no room; 0: none.
+extern "C" void skein_pretend_fail_allocation(long n);
 
 /// A launch of a kernel: run(copy) now or in a graph, destroy(copy) at the end. include/skein/device/cuda/launch.hpp calls it.
 extern "C" int skein_kernel_launch(cudaStream_t stream, void (*run)(void*), void* copy, void (*destroy)(void*));

@@ -11,6 +11,7 @@ namespace optim = skein::optim;
 #if defined(SKEIN_CUDA_ON_HOST)
 extern "C" long skein_pretend_allocations();
 extern "C" long skein_pretend_waits();
+extern "C" void skein_pretend_fail_allocation(long n);
 #endif
 
 namespace {
@@ -133,3 +134,48 @@ TEST_CASE("the first step makes no memory that prepare() could have made", "[tra
   CHECK(skein_pretend_waits() == waits);
 #endif
 }
+
+#if defined(SKEIN_CUDA_ON_HOST)
+namespace {
+/// The losses of a training that asks for memory for large batches, finds none where allocation `failing` is (0: finds it), and
+/// goes on with smaller ones; a step that finds none is made again.
+std::vector<double> losses_without_memory(long failing, bool& failed) {
+  using Model = sk::Model<WithDropout, In, sk::Cuda>;
+  Model model{sk::Seed{3}};
+  const twins::Data<Model, nn::CrossEntropy> data(30);
+  sk::train::TrainStep train_step{model, nn::CrossEntropy{}, optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
+  std::vector<double> losses;
+  const auto step = [&](long count) {
+    const auto key = static_cast<std::uint64_t>(losses.size() + 1);
+    losses.push_back(sk::nn::LossSums(train_step.step(data.batch(0, count), {.clip_norm = 1, .key = key})).mean());
+  };
+  const auto tried = [&](const auto& call) {
+    try {
+      return call(), true;
+    } catch (const sk::DeviceError&) { return !(failed = true); }
+  };
+  train_step.reserve({.capacity = 2});
+  step(2);
+  skein_pretend_fail_allocation(failing);
+  (void)tried([&] { train_step.reserve({.capacity = 30}); });
+  if (!tried([&] { train_step.reserve({.capacity = 6}); })) train_step.reserve({.capacity = 6});
+  for (int i = 0; i < 8; ++i)
+    if (!tried([&] { step(6); })) step(6);
+  skein_pretend_fail_allocation(0);
+  return losses;
+}
+}  // namespace
+
+TEST_CASE("wherever the memory of a GPU ends, a training goes on with smaller batches", "[train][cuda]") {
+  bool failed = false;
+  const std::vector<double> wanted = losses_without_memory(0, failed);
+  CHECK(!failed);
+  long allocation = 0;
+  do {
+    failed = false;
+    CAPTURE(++allocation);
+    CHECK(losses_without_memory(allocation, failed) == wanted);
+  } while (failed);
+  CHECK(allocation > 20);
+}
+#endif

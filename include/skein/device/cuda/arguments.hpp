@@ -35,15 +35,17 @@ class Arguments {
   Arguments() = default;
   explicit Arguments(std::size_t bytes, Cuda device) { reserve(bytes, device); }
 
-  /// Room for so many bytes. Growing moves the block: what was captured with it is void.
+  /// Room for so many bytes. Growing moves the block: what was captured with it is void. Where it throws, all is as it was.
   bool reserve(std::size_t bytes, Cuda device) {
     if (bytes <= block_.size()) return false;
     const std::size_t size = (bytes + 255) / 256 * 256;
     const UseDevice scope(device);
     if (!slots_.empty()) synchronize(device);  // what is on its way out of the old slots must have left
-    block_ = Arena<std::byte, Cuda>(size, device);
-    slots_.clear();
-    for (std::size_t i = 0; i < ring; ++i) slots_.emplace_back(size);
+    Arena<std::byte, Cuda> block(size, device);
+    std::vector<Slot> slots;
+    for (std::size_t i = 0; i < ring; ++i) slots.emplace_back(size);
+    block_ = std::move(block);
+    slots_ = std::move(slots);
     return true;
   }
   std::size_t capacity() const { return block_.size(); }

@@ -30,23 +30,28 @@ template <class Scalar> class BatchUpload {
 
   explicit BatchUpload(Cuda where) : where_(where) {}
 
-  /// True where memory moved: what was captured with it is void.
-  bool reserve(long scalars, long tokens, long labels, long targets) {
-    if (scalars <= room_.x && tokens <= room_.tokens && labels <= room_.labels && targets <= room_.targets) return false;
-    room_ = {std::max(scalars, room_.x), std::max(tokens, room_.tokens), std::max(labels, room_.labels),
-             std::max(targets, room_.targets)};
+  /// Do batches of so many values have room? Where not, reserve() makes it.
+  bool has_room(long scalars, long tokens, long labels, long targets) const {
+    return stream_ && scalars <= room_.x && tokens <= room_.tokens && labels <= room_.labels && targets <= room_.targets;
+  }
+  /// Memory moves: what was captured with it is void. Where there is not so much, no batch has room, and smaller ones may be
+  /// asked for. Throws DeviceError.
+  void reserve(long scalars, long tokens, long labels, long targets) {
+    const Room room{std::max(scalars, room_.x), std::max(tokens, room_.tokens), std::max(labels, room_.labels),
+                    std::max(targets, room_.targets)};
     const cuda::UseDevice here(where_);
     if (slots_[0].copy) cuda::synchronize(where_);
+    room_ = {};
     for (Slot& s : slots_) {
       if (!s.copy) s.copy = std::make_unique<Events>();
-      s.x = Arena<Scalar, Cuda>(static_cast<std::size_t>(room_.x), where_);
-      s.tokens = Arena<std::int32_t, Cuda>(static_cast<std::size_t>(room_.tokens), where_);
-      s.labels = Arena<std::int32_t, Cuda>(static_cast<std::size_t>(room_.labels), where_);
-      s.targets = Arena<Scalar, Cuda>(static_cast<std::size_t>(room_.targets), where_);
+      s.x = Arena<Scalar, Cuda>(static_cast<std::size_t>(room.x), where_);
+      s.tokens = Arena<std::int32_t, Cuda>(static_cast<std::size_t>(room.tokens), where_);
+      s.labels = Arena<std::int32_t, Cuda>(static_cast<std::size_t>(room.labels), where_);
+      s.targets = Arena<Scalar, Cuda>(static_cast<std::size_t>(room.targets), where_);
       s.copy->free.record(cuda::stream(where_));
     }
     if (!stream_) stream_ = std::make_unique<cuda::Stream>();
-    return true;
+    room_ = room;
   }
 
   /// The batch in the next slot; the current device is where(). The calling thread's stream has it when what follows runs there.

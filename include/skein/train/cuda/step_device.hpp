@@ -63,7 +63,9 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   explicit StepDevice(Cuda where) : where_(where), upload_(where), totals_(4, where), squares_(1, where), scale_(1, where) {}
 
   void reserve(long scalars, long tokens, long labels, long targets) {
-    if (upload_.reserve(scalars, tokens, labels, targets)) forget_graphs();
+    if (upload_.has_room(scalars, tokens, labels, targets)) return;
+    forget_graphs();
+    upload_.reserve(scalars, tokens, labels, targets);
   }
   template <class Given> decltype(auto) stage(const Given& given) {
     const auto& batch = batch_view<Scalar, Cuda>(given);
