@@ -24,17 +24,23 @@ class ModelInFit {
 };
 
 /// A call of a trainer by one thread. Throws ArgumentError where another is in one, and where another thread uses the weights.
-/// Use: nn::WeightsUse::Training or ::Pass.
+/// What it gives to a device comes behind the calls before, of whichever thread. Use: nn::WeightsUse::Training or ::Pass.
 template <class TrainStep, class Use = nn::WeightsUse::Pass> class CallOfTrainer {
  public:
   CallOfTrainer(OneThread& calls, const char* name, TrainStep& train_step)
-      : alone_(calls, name, "give the other thread a Predictor of its own") {
+      : alone_(calls, name, "give the other thread a Predictor of its own"), train_step_(train_step) {
     if constexpr (has_whole_model<typename TrainStep::PolicyState>) use_.emplace(train_step.model().weights().use());
+    if (train_step_.reserved()) train_step_.executor().memory().take_over();
+  }
+  CallOfTrainer(const CallOfTrainer&) = delete;
+  ~CallOfTrainer() {
+    if (train_step_.reserved()) train_step_.executor().memory().hand_over();
   }
 
  private:
   OneThread::Call alone_;
   std::optional<Use> use_;
+  TrainStep& train_step_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

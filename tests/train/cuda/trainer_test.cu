@@ -2,7 +2,9 @@
 // A trainer whose model is on a GPU: the same History, predictions and files as on the Cpu.
 #include <catch2/catch.hpp>
 
+#include <future>
 #include <string>
+#include <thread>
 
 #include <skein/cuda.hpp>
 #include <skein/data/map_npy.hpp>
@@ -273,4 +275,35 @@ TEST_CASE("the token that follows each is learnt on a GPU as on the Cpu, with th
   REQUIRE(g.size() == h.size());
   for (std::size_t i = 0; i < h.size(); ++i) CHECK(g[i] == Approx(h[i]).epsilon(1e-3).margin(1e-4));
   CHECK(fit(sk::Cuda{}) == g);
+}
+
+TEST_CASE("calls of a trainer by several threads follow each other on a GPU", "[train][cuda]") {
+  Model<sk::Cuda> model{sk::Seed{4}};
+  auto trainer = trainer_of(model);
+  const auto rows = [](float first) {
+    sk::Tensor<float, 2> x(sk::dims(300, 13));
+    for (long i = 0; i < x.size(); ++i) x.data()[i] = first + static_cast<float>(i * 7 % 11) / 11;
+    return x.to<sk::Cuda>();
+  };
+  const auto values = [](const sk::Tensor<float, 2, sk::Cuda>& there) {
+    const sk::Tensor<float, 2> here = there.to<sk::Cpu>();
+    return std::vector<float>(here.data(), here.data() + here.size());
+  };
+  const sk::Tensor<float, 2, sk::Cuda> x[2] = {rows(0), rows(2)};
+  const std::vector<float> wanted[2] = {values(trainer.predict(x[0])), values(trainer.predict(x[1]))};
+  for (int turn = 0; turn < 10; ++turn) {
+    std::promise<void> mine, other;
+    bool right = false;
+    std::thread thread([&] {
+      const sk::Tensor<float, 2, sk::Cuda> y = trainer.predict(x[0]);  // its stream may still run when the other thread predicts
+      other.set_value();
+      mine.get_future().wait();
+      right = values(y) == wanted[0];
+    });
+    other.get_future().wait();
+    CHECK(values(trainer.predict(x[1])) == wanted[1]);
+    mine.set_value();
+    thread.join();
+    CHECK(right);
+  }
 }

@@ -2,6 +2,8 @@
 // The numbers of a step and its sums in the memory of a GPU. The numbers stand at the front of the block of the step's arguments,
 // so that one asynchronous copy brings both (device/cuda/arguments.hpp).
 #pragma once
+#include <memory>
+
 #include "../../device/cuda/arguments.hpp"
 #include "../../device/cuda/choices.hpp"
 #include "../../device/cuda/workspace.hpp"
@@ -26,6 +28,17 @@ template <> class StepMemory<Cuda> {
   double* sums() { return sums_.data(); }
   void clear_sums() { sums_.clear(); }
   void wait() const { cuda::synchronize(where_); }
+  void take_over() const {
+    if (!given_) return;
+    const auto here = enter();
+    given_->hold(cuda::stream(where_));
+  }
+  void hand_over() noexcept try {
+    const auto here = enter();
+    if (!given_) given_ = std::make_unique<cuda::Event>();
+    given_->record(cuda::stream(where_));
+  } catch (const Error&) {  // a device that has failed: the next call says so
+  }
   /// Blocks: the sums as they are when all that the stream was given is done.
   LossSums read_sums() const {
     double s[3];
@@ -63,6 +76,7 @@ template <> class StepMemory<Cuda> {
   cuda::Arguments arguments_;
   Arena<double, Cuda> sums_;
   const ops::StepValues* values_ = nullptr;
+  std::unique_ptr<cuda::Event> given_;  // by the thread that handed over
   bool held_ = false;
 };
 
