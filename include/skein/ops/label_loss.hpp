@@ -74,21 +74,22 @@ struct LossTotals {
 };
 
 namespace detail {
-/// The greatest output so far and where it is; of equal ones the first.
+/// The greatest output so far and where it is; of equal ones the first. A NaN is greater than all, so that it is seen.
 template <class Scalar> struct Best {
   Scalar value;
   long at;
 };
+template <class Scalar> constexpr bool is_better(Scalar x, Scalar than) { return x > than || (x != x && than == than); }
 struct BestOf {
   template <class Scalar> constexpr Best<Scalar> operator()(const Best<Scalar>& a, const Best<Scalar>& b) const {
     if (a.at < 0 || b.at < 0) return a.at < 0 ? b : a;
-    return b.value > a.value || (b.value == a.value && b.at < a.at) ? b : a;
+    return is_better(b.value, a.value) || (!is_better(a.value, b.value) && b.at < a.at) ? b : a;
   }
 };
 template <class Scalar, class Lanes> constexpr Best<Scalar> best_of_row(const Scalar* x, long width, Lanes lanes) {
   Best<Scalar> best{Scalar(0), -1};
   for (long c = lanes.index; c < width; c += lanes.count)
-    if (best.at < 0 || x[c] > best.value) best = {x[c], c};
+    if (best.at < 0 || is_better(x[c], best.value)) best = {x[c], c};
   return lanes.reduce(best, BestOf{});
 }
 /// The gradient of a row that counts nothing.
@@ -110,8 +111,8 @@ template <class Scalar, class Function, class Lanes> constexpr LossTotals label_
     return p.skipped(label) ? LossTotals{} : wrong_label();
   }
   const Scalar weight = p.class_weights ? static_cast<Scalar>(p.class_weights[label]) : Scalar(1);
-  const long best = best_of_row(x, p.classes, lanes).at;
-  const double correct = best == label ? 1.0 : 0.0;
+  const Best<Scalar> best = best_of_row(x, p.classes, lanes);
+  const double correct = best.at == label && best.value == best.value ? 1.0 : 0.0;
   if (weight == 0) {  // not 0 times infinity
     clear_row(g, 0, p.pitch, lanes);
     return {0, 0, correct};

@@ -158,3 +158,36 @@ TEST_CASE("The lanes of a warp share a row of a loss", "[nn][cuda]") {
     lanes_agree(ops::cuda::LabelLossRow<double, Hinge::Row>{plain, {}}, d);
   }
 }
+
+TEST_CASE("among outputs that are no numbers there is no right answer, by however many lanes", "[nn][cuda]") {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const std::size_t at : {0u, 3u, 8u, 18u, 19u, 20u}) {  // 20: all of them
+    support::LossData<double> d{20, 20};
+    d.fill();
+    for (std::size_t r = 0; r < 20; ++r) {
+      double* const x = d.outputs.data() + r * static_cast<std::size_t>(d.pitch);
+      d.labels[r] = static_cast<std::int32_t>(r);
+      x[r] = 9;  // the right answer, but for the NaN
+      if (at < 20) x[at] = nan;
+      else std::fill_n(x, 20, nan);
+    }
+    ops::CrossEntropyArguments<double> p;
+    p.logits = d.outputs.data();
+    p.pitch = d.pitch;
+    p.classes = d.width;
+    p.labels = d.labels.data();
+    p.count = d.count;
+    CAPTURE(at);
+    CHECK(ops::reference::cross_entropy(p).correct == 0);
+    CHECK(ops::cross_entropy(sk::Cpu{}, p).correct == 0);
+    CHECK(ops::label_loss<sk::Cpu>(p, Hinge::Row{}).correct == 0);
+    double correct[2] = {0, 0};
+    support::by_lanes<8>(d.count, [&](long r, const auto& lanes) {
+      const auto one = ops::cuda::CrossEntropyRow<double>{p}(r, lanes);
+      const auto two = ops::cuda::LabelLossRow<double, Hinge::Row>{p, {}}(r, lanes);
+      if (lanes.index == 3) correct[0] += one.correct, correct[1] += two.correct;
+    });
+    CHECK(correct[0] == 0);
+    CHECK(correct[1] == 0);
+  }
+}

@@ -99,7 +99,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArgumen
       g[label] -= hard * p.scale;
       for (long c = n; c < p.pitch; ++c) g[c] = 0;
     }
-    if (x[label] == top) {  // the first of equal maxima wins, as in arg-max
+    if (x[label] == top && total == total) {  // the first of equal maxima wins, as in arg-max; among NaNs none
       bool earlier = false;
       for (long c = 0; c < label; ++c) earlier |= x[c] == top;
       sums.correct += !earlier;

@@ -56,7 +56,7 @@ template <class Scalar> struct CrossEntropyRow {
         g[c] = derivative;
       }
     }
-    return {static_cast<double>(loss), static_cast<double>(weight), best.at == label ? 1.0 : 0.0};
+    return {static_cast<double>(loss), static_cast<double>(weight), best.at == label && total == total ? 1.0 : 0.0};
   }
 
  private:

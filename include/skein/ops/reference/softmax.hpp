@@ -69,7 +69,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArgumen
     for (long c = p.classes; g && c < p.pitch; ++c) g[c] = 0;
     sums.loss += static_cast<double>(loss);
     sums.weight += static_cast<double>(w(label));
-    sums.correct += best == label;
+    sums.correct += best == label && total == total;  // among NaNs there is no right answer
   }
   return sums;
 }
