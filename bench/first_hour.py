@@ -156,9 +156,13 @@ def main():
     parser = report.arguments(__doc__.splitlines()[0])
     parser.add_argument("--rows", default=",".join(ROWS), help="of " + ", ".join(ROWS))
     options = parser.parse_args()
+    rows = options.rows.split(",")
+    unknown = [row for row in rows if row not in ROWS]
+    if unknown:
+        parser.error(f"there is no row '{unknown[0]}'; --rows takes some of {', '.join(ROWS)}")
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(options, folder)
-        for row in options.rows.split(","):
+        for row in rows:
             ROWS[row](bench)
         bench.lines.finish()
     return 0

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/bench starts a bench of several ranks on as many, gives a bench the values of its options though they be names of benches, and
-makes the peer's environment again where it could not be made.
+makes the peer's environment again where it could not be made. bench/first_hour.py names its rows.
 
 The script runs in a copy, among programs that stand for CMake, mpirun, Python and the benches.
 Usage: bench_script.py <repository> | --self-test"""
@@ -73,6 +73,14 @@ def check(repository):
         return faults_of(root)
 
 
+def faults_of_rows(repository):
+    """A row that bench/first_hour.py does not have is refused, with those that it has, before anything is built."""
+    done = subprocess.run([sys.executable, str(repository / "bench/first_hour.py"), "--rows", "csv,x"], capture_output=True, text=True,
+                          timeout=60)
+    wanted = "there is no row 'x'; --rows takes some of csv, auc"
+    return [] if done.returncode == 2 and wanted in done.stderr else [f"bench/first_hour.py --rows csv,x does not say {wanted}: {done.stderr}"]
+
+
 def self_test():
     with tempfile.TemporaryDirectory() as folder:
         repository = pathlib.Path(folder)
@@ -85,7 +93,7 @@ def self_test():
 
 
 def main():
-    faults = self_test() if sys.argv[1:] == ["--self-test"] else check(pathlib.Path(sys.argv[1]))
+    faults = self_test() if sys.argv[1:] == ["--self-test"] else check(pathlib.Path(sys.argv[1])) + faults_of_rows(pathlib.Path(sys.argv[1]))
     print("\n".join(faults) if faults else "scripts/bench starts benches as they are to be started")
     return 1 if faults else 0
 
