@@ -419,6 +419,10 @@ if(NOT SKEIN_SANITIZE)
   set_tests_properties(consumer.other_library PROPERTIES LABELS consumer TIMEOUT 300 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
 endif()
 
+# ---- options that the library cannot be compiled with
+add_test(NAME consumer.options COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/options.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.options")
+set_tests_properties(consumer.options PROPERTIES LABELS consumer TIMEOUT 60 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
+
 # ---- consumers, each from a clean folder; Conan takes the system's packages at the versions that were found here
 if(NOT SKEIN_SANITIZE)
   get_property(packages GLOBAL PROPERTY SKEIN_FOUND)

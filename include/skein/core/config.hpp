@@ -2,6 +2,15 @@
 // Version, the inline namespace, and the few facts about the build that other headers ask for. Includes nothing.
 #pragma once
 
+// What a program cannot be compiled with, said before the errors that would follow.
+#if __cplusplus < 202002L
+#error "skein is written in C++20: compile with -std=c++20, which CMake's skein::skein asks for"
+#elif !defined(__cpp_exceptions) && !defined(__CUDACC__)
+#error "skein says by exceptions what is wrong: compile without -fno-exceptions"
+#elif defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__
+#error "skein looks for NaNs, and -ffast-math, -Ofast and -ffinite-math-only say that there are none: add -fno-finite-math-only"
+#endif
+
 #define SKEIN_VERSION_MAJOR 0
 #define SKEIN_VERSION_MINOR 1
 #define SKEIN_VERSION_PATCH 0
