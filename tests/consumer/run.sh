@@ -78,8 +78,9 @@ case $way in
     project "$here/fetch_content/CMakeLists.txt" -DSKEIN_REPOSITORY="file://$work/repository" -DSKEIN_TAG=main "${march[@]}" ;;
 
   find_package)
-    # An absolute folder of libraries, as some package managers give it; Conan installs with one below the prefix.
-    if [ "$form" = skein::compiled ]; then march+=(-DCMAKE_INSTALL_LIBDIR="$work/prefix/lib"); fi
+    # An absolute folder of libraries, as some package managers give it; Conan installs with one below the prefix. And a postfix, which some
+    # give what they build for debugging: the library has its name all the same.
+    if [ "$form" = skein::compiled ]; then march+=(-DCMAKE_INSTALL_LIBDIR="$work/prefix/lib" -DCMAKE_RELEASE_POSTFIX=_r); fi
     cmake -S "$source" -B "$work/skein" -DSKEIN_TESTS=OFF -DSKEIN_EXAMPLES=OFF -DSKEIN_BENCH=OFF -DCMAKE_BUILD_TYPE=Release \
       -DCMAKE_CXX_FLAGS_RELEASE="-O1 -DNDEBUG" "${march[@]}"
     if [ "$form" = skein::compiled ]; then cmake --build "$work/skein"; fi
