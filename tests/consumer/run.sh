@@ -130,7 +130,7 @@ case $way in
     else
       refused compiled "installed without its library skein::compiled" -DCMAKE_PREFIX_PATH="$work/prefix"
       refused xtensor "skein needs fmt 9 or newer" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON
-      refused quantum "skein has no such component" -DCMAKE_PREFIX_PATH="$work/prefix"
+      refused quantum "no such component; it has: mpi, gloo, cuda, nccl, xtensor, lapack, images, hdf5, and the libraries compiled and compiled_mpi" -DCMAKE_PREFIX_PATH="$work/prefix"
       refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
     fi
     if [ "${SKEIN_CHECK_MPI:-}" = TRUE ] && [ -f "$source/include/skein/skein.hpp" ]; then
