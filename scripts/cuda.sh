@@ -37,6 +37,10 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+if [ "$stage" != bench ] && [ ${#options[@]} -gt 0 ]; then                    # a bench has options of its own
+  echo "scripts/cuda.sh $stage: there is no option ${options[0]}; it takes --arch, --within, --limit and -j" >&2
+  exit 2
+fi
 
 mkdir -p "$out/cuda" "$build/done"
 for folder in "${CUDA_HOME:-}" "${CUDA_PATH:-}" /usr/local/cuda; do

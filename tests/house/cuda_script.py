@@ -116,6 +116,8 @@ def main():
         executable(build / "skein_on_gpu", "#!/bin/sh\nexit 77\n")
         none = run("test")
         assert none.returncode == 77 and "no GPU" in none.stdout, none.stdout
+        wrong = run("test", "--limt", "60")
+        assert wrong.returncode == 2 and "there is no option --limt" in wrong.stderr, wrong.stdout + wrong.stderr
         wrong = run("tests")
         assert wrong.returncode == 2 and "what is 'tests'" in wrong.stderr, wrong.stderr
     print("scripts/cuda.sh: results as they come, limits, what has passed is kept")
