@@ -11,7 +11,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-constexpr std::string_view training_prefix = "training ";
+inline constexpr std::string_view training_prefix = "training ";
 
 /// The scores that the name is about, and the name within them.
 inline std::pair<const Scores*, std::string_view> scores_of(const EpochRecord& epoch, const Watch& watch) {
