@@ -120,6 +120,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     if (!whole() || detail::layout_of<Model>() != layout_) detail::refuse_model(stored_, detail::stored_of<Model>(), whole());
     if (weights_ && weights_ != &model.weights()) [[unlikely]]
       detail::refuse_other_weights();
+    [[maybe_unused]] const typename Memory<Device>::Current there(model.where());
     detail::check(options);
     if (const nn::GradientState state = model.gradient_state();
         state == nn::GradientState::none || state == nn::GradientState::used) [[unlikely]]

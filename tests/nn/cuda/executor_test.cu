@@ -97,6 +97,29 @@ TEST_CASE("a loop by hand on a GPU", "[nn][cuda]") {
   CHECK(twins::apart(train(here), train(there)) < 1e-10);
 }
 
+TEST_CASE("a loop by hand runs on the model's GPU, whichever is current", "[nn][cuda]") {
+  if (sk::cuda::device_count() < 2) {
+    WARN("one GPU: nothing to choose");
+    return;
+  }
+  const auto trained = [](auto where) {
+    using M = Model<decltype(where)>;
+    M model{sk::Seed{4}, where};
+    sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 7, .threads = 1}};
+    sk::optim::BoundOptimizer optimizer{sk::optim::Sgd{.lr = 0.1f, .momentum = 0.9}, model};
+    const twins::Data<M, nn::CrossEntropy> data(7);
+    const sk::cuda::UseDevice other(sk::Cuda{0});
+    for (int step = 0; step < 3; ++step) {
+      (void)executor.forward_backward(data.batch(0, 7));
+      const sk::Arena<float, decltype(where)> fresh(16, where);  // the pretend runtime looks more closely after an allocation
+      optimizer.step(model);
+    }
+    CHECK(sk::cuda::current_device() == sk::Cuda{0});
+    return twins::values(model.parameters(), model.where());
+  };
+  CHECK(twins::apart(trained(sk::Cpu{}), trained(sk::Cuda{1})) < 1e-12);
+}
+
 TEST_CASE("the summary of a pass on a GPU names its kernels and its memory", "[nn][cuda]") {
   sk::Model<Net, In, sk::Cuda> model{sk::Seed{4}};
   sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 7}};
