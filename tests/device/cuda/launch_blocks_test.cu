@@ -56,6 +56,17 @@ TEST_CASE("threads of a block go in step, share memory and keep what is their ow
   }
 }
 
+TEST_CASE("what an algorithm of Thrust throws is an error of this library, with what helps", "[cuda]") {
+  using sk::cuda::detail::run_algorithm;
+  CHECK_THROWS_AS(run_algorithm([] { throw std::bad_alloc(); }), sk::DeviceError);
+  CHECK_THROWS_WITH(run_algorithm([] { throw std::bad_alloc(); }),
+                    Catch::Contains("an algorithm of Thrust on Cuda 0") &&
+                        Catch::Contains("(cudaErrorMemoryAllocation): take a smaller batch"));
+  const auto sort = [] { throw thrust::system_error(cudaErrorInvalidDevice, thrust::generic_category(), "merge sort"); };
+  CHECK_THROWS_AS(run_algorithm(sort), sk::DeviceError);
+  CHECK_THROWS_WITH(run_algorithm(sort), Catch::Contains("merge sort") && Catch::Contains("(cudaErrorInvalidDevice)"));
+}
+
 #if defined(SKEIN_CUDA_ON_HOST)
 TEST_CASE("shared memory is no zeros: what reads before it writes is found without a GPU", "[cuda]") {
   support::OnDevice<float> to(std::vector<float>(2, 0.0f));

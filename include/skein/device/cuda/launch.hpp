@@ -10,6 +10,8 @@
 #include <thrust/system_error.h>
 #include <thrust/transform_reduce.h>
 
+#include <new>
+
 #include "arguments.hpp"
 #include "workspace.hpp"
 
@@ -45,25 +47,38 @@ inline auto policy() { return detail::StreamPolicy{}; }
 /// Is it the device's own policy? Others are of the host: tests run the same function objects by them.
 template <class Policy> inline constexpr bool is_own_policy = std::is_same_v<Policy, decltype(policy())>;
 
-/// f(policy) for algorithms of Thrust over memory of the device (sort, scan, fill), in the order of the calling thread's stream.
-/// f is a function object; nothing waits, so what an algorithm returns is of no use there. Nothing runs while a step is replayed.
-template <class Function> void with_policy(Function f) {
-  if (replaying()) return;
-#if defined(__CUDACC__)
-  f(policy());
-#else
-  detail::submit([f]() mutable { f(thrust::cpp::par); });
-#endif
-}
-
 namespace detail {
-/// Thrust says what went wrong in an exception of its own: one kind for all of the library's.
+/// Thrust says what went wrong in exceptions of its own: one kind for all of the library's.
 [[noreturn]] SKEIN_NOINLINE inline void fail_launch(const thrust::system_error& e, long n) {
   (void)cudaGetLastError();
   fail("kernel launch", "over " + std::to_string(n) + " indices", "thrust::system_error", e.what(),
        hint_for(static_cast<cudaError_t>(e.code().value())));
 }
+[[noreturn]] SKEIN_NOINLINE inline void fail_algorithm(const std::exception& e, cudaError_t status) {
+  (void)cudaGetLastError();
+  fail("an algorithm of Thrust", {}, cudaGetErrorName(status), e.what(), hint_for(status));
+}
+/// An algorithm takes temporary memory, and there may be none.
+template <class Algorithm> void run_algorithm(const Algorithm& algorithm) {
+  try {
+    algorithm();
+  } catch (const thrust::system_error& e) {
+    fail_algorithm(e, static_cast<cudaError_t>(e.code().value()));
+  } catch (const std::bad_alloc& e) { fail_algorithm(e, cudaErrorMemoryAllocation); }
+}
 }  // namespace detail
+
+/// f(policy) for algorithms of Thrust over memory of the device (sort, scan, fill), in the order of the calling thread's stream.
+/// f is a function object; nothing waits, so what an algorithm returns is of no use there. Nothing runs while a step is replayed.
+/// Throws DeviceError.
+template <class Function> void with_policy(Function f) {
+  if (replaying()) return;
+#if defined(__CUDACC__)
+  detail::run_algorithm([&] { f(policy()); });
+#else
+  detail::submit([f]() mutable { f(thrust::cpp::par); });
+#endif
+}
 
 #if !defined(__CUDACC__)
 namespace detail {
