@@ -5,7 +5,9 @@
 #include <cmath>
 
 #include <skein/nn/check.hpp>
+#include <skein/nn/conv_transpose2d.hpp>
 #include <skein/nn/dropout.hpp>
+#include <skein/nn/each_position.hpp>
 #include <skein/nn/identity.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/log_softmax.hpp>
@@ -33,6 +35,9 @@ static_assert(nn::output_kind_of<nn::Sequential<nn::Dropout<>, nn::Identity>>() 
 static_assert(!nn::fits_loss<nn::Relu, nn::CrossEntropy>() && !nn::fits_loss<nn::Relu, nn::Nll>());
 static_assert(nn::fits_loss<nn::Relu, nn::Mse>() && nn::fits_loss<nn::Sequential<nn::Relu, nn::Linear<3>>, nn::CrossEntropy>());
 static_assert(!nn::fits_loss<nn::Linear<3>, nn::Nll>() && nn::fits_loss<nn::LogSoftmax, nn::Nll>());
+static_assert(!nn::fits_loss<nn::EachPosition<nn::Linear<3>>, nn::Nll>() &&
+              !nn::fits_loss<nn::ConvTranspose2d<3, sk::Kernel<2>>, nn::Nll>());
+static_assert(nn::fits_loss<nn::EachPosition<nn::Linear<3>>, nn::CrossEntropy>());
 static_assert(nn::fits_loss<nn::Linear<3>, nn::CrossEntropy>() && nn::fits_loss<nn::Tanh, nn::Nll>());
 static_assert(!nn::fits_loss<nn::Softmax, nn::CrossEntropy>() && nn::fits_loss<nn::LogSoftmax, nn::CrossEntropy>());
 static_assert(nn::LogSoftmax::describe({3, {4, 5, 6}}).output == sk::Extents{3, {4, 5, 6}});

@@ -10,6 +10,7 @@
 #include "convolution_call.hpp"
 #include "layer.hpp"
 #include "options.hpp"
+#include "output_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -20,6 +21,7 @@ template <int Filters, class... Options> struct ConvTranspose2d {
   using options = detail::LayerOptions<List<detail::Required<Kernel<1>>, Stride<1>, Padding<0>, OutputPadding<0>, Dilation<1>,
                                             Groups<1>, NoBias, WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>,
                                        Options...>;
+  static constexpr OutputKind gives = OutputKind::logits;
   static constexpr int kernel_size = detail::option<Kernel>(options{});
   static constexpr int stride = detail::option<Stride>(options{});
   static constexpr int padding = detail::option<Padding>(options{});

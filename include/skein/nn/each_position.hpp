@@ -26,6 +26,7 @@ template <class Layer> struct EachPosition {
 
   using L = std::conditional_t<check::of_flat_samples<Layer>, Layer, Linear<1>>;  // of another the sentence alone is the error
   using options = typename detail::OptionsOf<L>::type;
+  static constexpr OutputKind gives = output_kind_of<L>();
 
   static constexpr LayerInfo describe(Extents in) {
     const Extents one{1, {in.last()}};
