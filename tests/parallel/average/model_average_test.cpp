@@ -45,6 +45,27 @@ TEST_CASE("policies that synchronise now and then learn", "[parallel]") {
   at_every_size([](auto& w) { cases::learns(w); });
 }
 
+TEST_CASE("an epoch that ends with an average of the warm-up has had its average", "[parallel]") {
+  using namespace sk::parallel;
+  std::vector<float> parameters(16, 1.0f), gradients(32);
+  Replica<float, sk::Cpu> replica;
+  replica.parameters = {parameters.data(), 16};
+  replica.gradients = {gradients.data(), 32};
+  replica.stored = 16;
+  sk::SelfComm self;
+  auto state =
+      ModelAverage{self, {.weighted = false, .warm_up = 1}, Period<1, Every::epoch>{}, DiLoCo{}}.bind(replica);  // has a momentum
+  state.start();
+  (void)state.before_step(1);
+  std::fill(parameters.begin(), parameters.end(), 2.0f);
+  CHECK(state.after_step({.step = 1, .samples = 4}));
+  const std::vector<float> averaged = parameters;
+  CHECK_FALSE(state.epoch_ends(0));
+  CHECK(parameters == averaged);
+  (void)state.after_step({.step = 2, .samples = 4});
+  CHECK(state.epoch_ends(1));
+}
+
 TEST_CASE("options of averaging that make no sense are refused", "[parallel]") {
   sk::SelfComm self;
   const auto refused = [&](sk::parallel::ModelAverageOptions options) {

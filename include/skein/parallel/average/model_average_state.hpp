@@ -82,7 +82,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     if (When::unit != Every::epoch || !works() || step_ <= options_.first) return false;
     bool changed = false;
     for (std::size_t i = 0; i < fragments_.size(); ++i)
-      if (due(epoch + 1, i)) changed = begin(fragments_[i]) || changed;
+      if (due(epoch + 1, i) && fragments_[i].averaged < step_) changed = begin(fragments_[i]) || changed;
     return arrive(changed);
   }
   bool finish() {
