@@ -22,13 +22,13 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// A loss of values that counts correct answers all the same, one a sample, says so: static constexpr bool counts_correct.
-template <class L> concept SaysItCountsCorrect = requires {
-  { L::counts_correct } -> std::convertible_to<bool>;
+/// A loss of values that counts correct answers all the same, one a sample, says so: bool has_accuracy() const.
+template <class L> concept SaysItHasAccuracy = requires(const L& loss) {
+  { loss.has_accuracy() } -> std::convertible_to<bool>;
 };
 /// Is there an accuracy beside this loss.
-template <class L> consteval bool counts_correct() {
-  if constexpr (SaysItCountsCorrect<L>) return L::counts_correct;
+template <class L> bool has_accuracy(const L& loss) {
+  if constexpr (SaysItHasAccuracy<L>) return loss.has_accuracy();
   else return L::target == nn::TargetKind::label;
 }
 
@@ -55,7 +55,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .parts = state.ranks(),
                .virtual_shards = TrainStep::virtual_shards,
                .local_sums = PolicyState::local_sums,
-               .labels = counts_correct<Loss>(),
+               .labels = has_accuracy(train_step_.loss()),
                .labels_each = labels ? nn::labels_each(Model::output_extents) : 1,
                .weight_counts = weight_counts(),
                .host = host,

@@ -90,6 +90,25 @@ TEST_CASE("a label that the loss of an output ignores does not count in its metr
   }
 }
 
+TEST_CASE("a graph's loss that ignores labels has no accuracy of all samples, but a metric's", "[train]") {
+  std::vector<float> pictures(16 * 8, 0.5f);
+  for (std::size_t i = 0; i < 4; ++i) pictures[16 * i + 4 * i] = 4;
+  for (const int other : {0, 9}) {  // the label of half of the samples
+    const auto last = static_cast<float>(other);
+    const auto set = data::from_tensors(pictures, sk::Extents{1, {16}}, std::vector<float>{0, 1, 2, 3, last, last, last, last});
+    const auto loss =
+        nn::graph_loss<OneModel>(nn::on<row>(other == 0 ? nn::CrossEntropy{} : nn::CrossEntropy{.ignore_label = other}));
+    OneModel model{sk::Seed{1}};
+    sk::Trainer trainer{model, loss, sk::optim::Adam{.lr = 0.1f}};
+    const auto metric = train::metric_on<row>(loss, train::Accuracy{}, "row");
+    const sk::History history =
+        trainer.fit(set, {.epochs = 30, .batch = 8, .validate = set, .metrics = {metric}, .progress = false, .threads = 1});
+    CHECK(history.back().validation.metric_value(0) == 1);
+    CHECK(std::isnan(history.back().validation.accuracy) == (other == 9));
+    CHECK(std::isnan(history.back().training.accuracy) == (other == 9));
+  }
+}
+
 TEST_CASE("two inputs, two outputs and two losses are learnt, whatever the workers", "[train]") {
   const auto training = samples(800), test = samples(200);
   std::vector<float> first;

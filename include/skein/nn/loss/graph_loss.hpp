@@ -152,6 +152,8 @@ template <class Model, class... On> class GraphLoss {
   static constexpr long target_length = columns.back().target + columns.back().values;
   /// The accuracy is that of the labels of a network's one output; of several each has a metric.
   static constexpr bool counts_correct = parts == 1 && columns.front().labels;
+  /// Whether correct answers a sample are an accuracy: not where labels are left out, since nobody counts those.
+  bool has_accuracy() const { return counts_correct && !nn::ignored_label(std::get<0>(on_).loss); }
   /// Scalars a sample: an output of one part, its gradient, a label.
   static constexpr long workspace = [] {
     long widest = 0;
