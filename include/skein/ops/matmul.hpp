@@ -63,9 +63,10 @@ template <class D> void check_ordinals(const char* operation, D a, D b) {
 }
 /// Have two matrices memory in common? Columns of one array, which lie side by side in its rows, have not.
 template <class S, class D> bool overlap(const TensorView<S, 2, D>& target, const TensorView<const S, 2, D>& operand) {
+  if (target.size() == 0 || operand.size() == 0) return false;
   const auto writes = Footprint<2>::of(target.data, target.strides, target.extents),
              reads = Footprint<2>::of(operand.data, operand.strides, operand.extents);
-  if (target.size() == 0 || operand.size() == 0 || writes.low >= reads.high || reads.low >= writes.high) return false;
+  if (writes.low >= reads.high || reads.low >= writes.high) return false;
   const TensorView<const S, 2, D> rows = operand.strides[1] == 1 || operand.extents[1] == 1 ? operand : operand.transpose();
   const long pitch = target.extents[0] > 1 ? target.strides[0] : rows.strides[0], from = rows.data - target.data;
   if (pitch <= 0 || (rows.extents[0] > 1 && rows.strides[0] != pitch) || (rows.extents[1] > 1 && rows.strides[1] != 1))
