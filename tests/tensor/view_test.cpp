@@ -40,6 +40,12 @@ TEST_CASE("slices are views of the same memory") {
   CHECK(a(0, 2) == 14);
 }
 
+TEST_CASE("a slice of nothing takes no step from a pointer to nothing") {
+  const sk::Tensor<float, 2> none(sk::dims(0, 4));
+  CHECK(none(all, range(1)).data == none.data());
+  CHECK(none.view().reverse(1)(all, range(2)).data == none.data());
+}
+
 TEST_CASE("a slice outside says which index, axis and shape") {
   auto a = ramp(4, 5);
   CHECK(text_of([&] { a(range(0, 2), 5); }) == "slice: index 5 is outside of axis 1 of shape (4, 5)");

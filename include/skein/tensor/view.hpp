@@ -80,7 +80,7 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
       detail::Slicer<Rank, R> s{extents, strides};
       (s.take(a), ...);
       s.rest();
-      return TensorView<Scalar_, R, Device>{data + s.offset, s.out_extents, s.out_strides, where};
+      return TensorView<Scalar_, R, Device>{data ? data + s.offset : data, s.out_extents, s.out_strides, where};
     } else {
       return TensorView(*this);
     }
