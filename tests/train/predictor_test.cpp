@@ -88,9 +88,9 @@ TEST_CASE("A trainer that has predicted one sample predicts many in parts of 256
   CHECK(at_once(300) == 256);
   CHECK(at_once(2) == 256);
   sk::Trainer fitted{model, nn::CrossEntropy{}, sk::optim::Adam{}};
-  fitted.fit(data, {.epochs = 1, .batch = 4, .progress = false});
+  fitted.fit(data, {.epochs = 1, .batch = 8, .progress = false});
   (void)fitted.predict(data);
-  CHECK(fitted.train_step().executor().capacity() == 4);
+  CHECK(fitted.train_step().executor().capacity() == 8);
 }
 
 TEST_CASE("A predictor normalises raw images as the file says, and refuses normalised ones", "[train]") {
