@@ -45,12 +45,6 @@ struct AddPartSums {
     part[0] = part[1] = part[2] = 0;
   }
 };
-/// Value i of `columns` columns of rows becomes 0.
-template <class Scalar> struct ClearColumns {
-  Scalar* to;
-  long pitch, columns;
-  constexpr void operator()(long i) const { to[i / columns * pitch + i % columns] = 0; }
-};
 /// A Graph that is not made of its items is refused by its model.
 template <class Network> constexpr bool has_items() {
   if constexpr (GraphLike<Network>) return Network::sound;
@@ -245,7 +239,7 @@ template <class Model, class... On> class GraphLoss {
     own.width = c.width;
     own.targets = call.targets + c.target;
     own.scale = static_cast<Scalar>(static_cast<double>(call.scale) * share);
-    own.gradient = call.gradient && factor != 0 ? gradient : nullptr;
+    own.gradient = call.gradient && factor != 0 ? gradient : nullptr;  // 0 times what is not finite would be no number
     own.table = call.table ? call.table + starts_[I] : nullptr;
     own.sums = call.part;
     if constexpr (c.labels) {
@@ -258,13 +252,11 @@ template <class Model, class... On> class GraphLoss {
             detail::refuse_class_number(SampleNames{}(call.first + i), own.targets[i * call.target_pitch], c.width);
     }
     const LossSums sums = loss(own);
-    Scalar* const to = call.gradient ? call.gradient + c.output : nullptr;
-    if (own.gradient) ops::copy_rows<Device>(to, call.output_pitch, gradient, pitch, call.count, c.width);
-    else if (to)  // 0 times a gradient that is not finite would be none
-      ops::for_each<Device>(call.count * c.width, detail::ClearColumns<Scalar>{to, call.output_pitch, c.width});
-    if constexpr (on_host<Device>)
+    if (factor == 0) ops::fill<Device>(gradient, Scalar(0), call.count * pitch);
+    if (call.gradient) ops::copy_rows<Device>(call.gradient + c.output, call.output_pitch, gradient, pitch, call.count, c.width);
+    if constexpr (on_host<Device>) {
       return {.loss = factor == 0 ? 0 : share * sums.loss, .correct = counts_correct ? sums.correct : 0};
-    else {
+    } else {
       const double counted = I == 0 ? element_weight(call) : 0.0;
       ops::for_each<Device>(1, detail::AddPartSums{call.sums, call.part, share, counted, counts_correct});
       return {};
