@@ -159,6 +159,39 @@ template <class Comm> void pipedream_in_sixteen_bits(Comm& world) {
   }
 }
 
+/// A step that is skipped since its activations overflow leaves no trace in the running statistics of any stage, nor does one
+/// that throws.
+template <class Comm> void gives_back_statistics(Comm& world) {
+  const Pipeline pipeline{world, {.micro_batches = 4}};
+  auto model = pipeline.template model<Input, sk::Cpu, sk::precision::fp16>(sk::Seed{5});
+  sk::parallel::PipelineTrainStep<decltype(model), nn::CrossEntropy, Optimizer> train_step(model, {}, optimizer, pipeline);
+  train_step.reserve({.capacity = 36, .threads = 1});
+  train_step.set_loss_scaling({.initial = 1024});
+  const auto statistics = [&] {
+    std::vector<float> all;
+    for (int s = 0; s < Pipeline::stage_count; ++s) {
+      const auto own = model.buffers(s);
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+  };
+  const Points points;
+  const std::vector<float> far(36 * 12, 1e8f);
+  auto good = points.batch(0, 36), bad = good;
+  bad.x = far.data();
+  const std::vector<float> at_first = statistics();
+  train_step.step(good);
+  const std::vector<float> before = statistics();
+  RANK_CHECK(before.empty() || before != at_first);
+  RANK_CHECK(!std::isfinite(train_step.step(bad).loss));
+  RANK_CHECK(train_step.loss_scaler().skipped() == 1 && train_step.steps() == 1);
+  RANK_CHECK(statistics() == before);
+  train_step.step(good, {.update = false});  // of an accumulation both batches are given back
+  RANK_CHECK(before.empty() || statistics() != before);
+  train_step.step(bad, {.accumulate = true});
+  RANK_CHECK(train_step.loss_scaler().skipped() == 2 && statistics() == before);
+}
+
 /// The Trainer: .loss_scaling, the scale in a file, and predictions.
 template <class Comm> void trains_scaled(Comm& world) {
   using Two = sk::parallel::Pipeline<First, Second>;

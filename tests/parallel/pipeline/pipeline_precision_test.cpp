@@ -24,6 +24,11 @@ TEST_CASE("stages whose loss is scaled skip steps together", "[parallel]") {
   });
   on_threads(2, [](auto& w) { cases::trains_scaled(w); });
 }
+TEST_CASE("a skipped step of a pipeline leaves running statistics as they were", "[parallel]") {
+  sk::SelfComm self;
+  cases::gives_back_statistics(self);
+  on_threads(4, [](auto& w) { cases::gives_back_statistics(w); });
+}
 TEST_CASE("a chain's norms are over all stages, its tensors a stage's own", "[parallel]") {
   on_threads(4, [](auto& w) { cases::transforms_agree_with_serial<sk::precision::fp32>(w); });
 }

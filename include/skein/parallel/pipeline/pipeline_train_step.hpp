@@ -3,10 +3,12 @@
 // sees of it, in place of train::TrainStep. pipeline_local_stages.hpp has the stages, pipeline_run.hpp runs their lines.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "../../nn/check_batch.hpp"
 #include "../../nn/executor_options.hpp"
@@ -79,7 +81,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     const double clip = optim::clip_norm_of(asked_optimizer_, options.clip_norm);
     check_alone(together, options.accumulate || !options.update, clip > 0);
     optim::join_accumulation(options.accumulate, accumulated_);
-    if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size), carried_ = {};
+    if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size), carried_ = {}, keep_buffers();
     const long before = std::exchange(accumulated_, 0);  // of a step that throws nothing waits
     detail::PipelineCall call;
     call.size = size;
@@ -94,7 +96,12 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     call.expected_weight = expected_weight_;
     call.step = step_;
     call.carried = carried_;
-    run_.run(program, batch, call);
+    try {
+      run_.run(program, batch, call);
+    } catch (...) {
+      if constexpr (on_host<Device>) give_back_buffers();
+      throw;
+    }
     for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
       carried_ += s;  // in the order of the micro-batches
     Sums sums = call.update && together ? run_.updates.sums_of_all() : carried_;
@@ -102,6 +109,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     if (call.update) {
       const bool counts = !call.look || scaler_.update(run_.updates.overflowed());
       step_ += !counts ? 0 : together ? 1 : program.micros;
+      if (!counts && !std::isfinite(sums.loss)) give_back_buffers();
       totals_ += sums;
     }
     return sums;
@@ -233,6 +241,21 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
           "overflows: take precision::bf16, .loss_scaling = none, or another schedule");
   }
   PipelineTeam& team() const { return *run_.local_stages.team; }
+  /// Forward moves running statistics before anybody knows whether the step counts: here they are as they were before it.
+  void keep_buffers() {
+    if (kept_buffers_.empty())
+      for (auto& h : run_.local_stages.stages) kept_buffers_.emplace_back(model().buffers(h.stage).size, model().where());
+    copy_buffers(true);
+  }
+  void give_back_buffers() { copy_buffers(false); }
+  void copy_buffers(bool keeps) {
+    auto kept = kept_buffers_.begin();
+    for (auto& h : run_.local_stages.stages) {
+      Scalar *const there = model().buffers(h.stage).data, *const here = kept->data();
+      const std::size_t bytes = kept++->size() * sizeof(Scalar);
+      if (bytes > 0) Memory<Device>::copy(keeps ? here : there, keeps ? there : here, bytes, model().where());
+    }
+  }
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
     const plan::PipelineProgram& found = run_.program(Run::micros(count, size), false);
     if (!team().data || found.synchronous) return found;
@@ -250,7 +273,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   detail::PipelineFiles<typename Run::LocalStages> files_;
   nn::StepMemory<Device> memory_;
   optim::LossScaler scaler_{optim::usual_loss_scaling<typename Model::Activation>()};
-  Sums carried_{}, evaluated_{}, totals_{};  // carried_: of the batches that are accumulated
+  std::vector<Arena<Scalar, Device>> kept_buffers_;  // of each stage
+  Sums carried_{}, evaluated_{}, totals_{};          // carried_: of the batches that are accumulated
   long accumulated_ = 0;
   double expected_weight_ = 1;
   std::int64_t step_ = 0;
