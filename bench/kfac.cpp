@@ -334,7 +334,7 @@ bool resnet_to_accuracy(Report& report) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Report report("kfac", options(argc, argv));
+  Report report("kfac", options(argc, argv), {"steps", "lenet", "resnet"});
   const double rate = gemm_rate(report.quick());
   report.say("a core's sgemm: " + number(1e-9 * rate) + " GFLOP/s");
   bool right = true;

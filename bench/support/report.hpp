@@ -86,7 +86,10 @@ inline std::string in_words(const Goal& g) {
 
 class Report {
  public:
-  Report(std::string bench, Options o) : bench_(std::move(bench)), options_(std::move(o)), before_(load()) {
+  /// `parts`: what --only may name. Another word ends the program here, before anything is measured.
+  Report(std::string bench, Options o, const std::vector<std::string>& parts = {})
+      : bench_(std::move(bench)), options_(std::move(o)), before_(load()) {
+    refuse_other_than(parts);
     std::cout << "this machine: " << instruction_set() << "; load " << number(before_) << (options_.quick ? "; quick" : "")
               << "\n";
   }
@@ -120,20 +123,11 @@ class Report {
   }
   void say(const std::string& words) { std::cout << words << std::endl; }
   /// Is this part to run? With --only PART no other one is.
-  bool wants(const std::string& part) {
-    parts_ += " " + part;
-    const bool wanted = options_.only.empty() || options_.only == part;
-    ran_ = ran_ || wanted;
-    return wanted;
-  }
+  bool wants(const std::string& part) const { return options_.only.empty() || options_.only == part; }
 
   /// Writes the file; the exit status: 1 where something was wrong, not where something was slow.
   int finish(bool right = true) {
     const double after = load();
-    if (!options_.only.empty() && !ran_) {
-      std::cerr << bench_ << ": no part '" << options_.only << "'; it has" << (parts_.empty() ? " none" : ":" + parts_) << "\n";
-      right = false;
-    }
     std::cout << "load " << number(before_) << " before, " << number(after) << " after" << std::endl;
     if (!options_.json.empty()) {
       std::ofstream out(options_.json, std::ios::app);
@@ -147,6 +141,16 @@ class Report {
   }
 
  private:
+  void refuse_other_than(const std::vector<std::string>& parts) const {
+    std::string names;
+    for (const std::string& part : parts) {
+      if (wants(part)) return;
+      names += " " + part;
+    }
+    if (options_.only.empty()) return;
+    std::cerr << bench_ << ": no part '" << options_.only << "'; it has" << (parts.empty() ? " none" : ":" + names) << "\n";
+    std::exit(2);
+  }
   static std::string quoted(const std::string& s) {
     std::string t = "\"";
     for (char c : s) {
@@ -179,8 +183,6 @@ class Report {
   Options options_;
   std::vector<Line> lines_;
   double before_;
-  std::string parts_{};
-  bool ran_ = false;
 };
 
 }  // namespace bench

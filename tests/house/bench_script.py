@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/bench starts a bench of several ranks on as many, gives a bench the values of its options though they be names of benches, and
-makes the peer's environment again where it could not be made. bench/first_hour.py names its rows.
+makes the peer's environment again where it could not be made. bench/first_hour.py names its rows, and a bench tells its Report which
+parts --only may name.
 
 The script runs in a copy, among programs that stand for CMake, mpirun, Python and the benches.
 Usage: bench_script.py <repository> | --self-test"""
@@ -45,6 +46,12 @@ def faults_of(root):
         found = re.search(r"on (\d+) ranks", said)
         if not found or int(found[1]) < 2 or (wanted and found[1] != wanted[1]):
             faults.append(f"scripts/bench {source.stem} does not start it on {wanted[1] if wanted else 'several'} ranks: {said.strip()}")
+    for source in sorted((root / "bench").glob("*.cpp")):
+        text = source.read_text()
+        asked = set(re.findall(r'\.wants\("(\w+)"\)', text))
+        told = re.search(r'Report report\("\w+", options\(argc, argv\), \{([^}]*)\}\)', text)
+        if asked != set(re.findall(r'"(\w+)"', told[1] if told else "")):
+            faults.append(f"{source.name} has the parts {sorted(asked)} and does not tell its Report of them, which refuses --only by them")
     for arguments, wanted in ((["kfac", "--quick", "--only", "resnet"], ["kfac on 1 ranks: --quick --only resnet"]),
                               (["--quick", "kfac", "resnet"], ["kfac on 1 ranks: --quick", "resnet on 1 ranks: --quick"])):
         said = call(root, *arguments, SKEIN_PEER_PYTHON="/bin/true")
@@ -87,9 +94,9 @@ def self_test():
         program(repository / "scripts/bench", 'mkdir -p build/peer-venv\nfor name; do echo "$name on 1 ranks: $*"; done\n')
         program(repository / "scripts/ranks.sh", "")
         (repository / "bench").mkdir()
-        (repository / "bench/two.cpp").write_text('std::puts("two: start it on 2 ranks");\n')
+        (repository / "bench/two.cpp").write_text('std::puts("two: start it on 2 ranks"); report.wants("half");\n')
         found = check(repository)
-        return [] if len(found) == 4 else [f"wanted four faults, found {found}"]
+        return [] if len(found) == 5 else [f"wanted five faults, found {found}"]
 
 
 def main():
