@@ -27,7 +27,9 @@ enum class LineSearch {
 struct Lbfgs {
   double lr = 1;
   int max_iterations = 20;
-  int max_evaluations = 0;  ///< of the closure in a step, after which the search for a length ends too; 0: 5/4 of max_iterations
+  /// Of the closure in a step. A search for a length that they end makes one more, as torch's does. 0: 5/4 of max_iterations, so
+  /// that .max_iterations = 1 leaves a search one trial.
+  int max_evaluations = 0;
   double tolerance_gradient = 1e-7, tolerance_change = 1e-9;
   int history = 100;  ///< pairs of arrays of the parameters' size that are kept
   LineSearch line_search = LineSearch::none;
