@@ -236,7 +236,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The region of a step; on a device it may be captured, and replayed. One that throws was no step: it is not counted, and an
   /// accumulation begins anew.
   void launch(State& step, const StepOptions& options) {
-    const bool captures = capturable(step);
+    const bool captures = capturable(parts_, step);
     if (options.graph && !captures) note_not_captured(parts_, step);
     Executor& run = executor();
     try {

@@ -12,6 +12,7 @@
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 
 #include "support/own_exchange.hpp"
 #include "support/rank_check.hpp"
@@ -228,6 +229,29 @@ void batches_elsewhere(sk::NcclComm& world) {
   RANK_CHECK(step.device().graphs() <= 32);
   RANK_CHECK(step.device().note().empty() == (world.rank() != 1));
 }
+/// An overflow of one rank's own gradients skips the step on all, and lowers the scale on all: averages of models meet.
+void skips_together(sk::NcclComm& world) {
+  using namespace sk::parallel;
+  const auto course = [&](const auto& policy) {
+    sk::Model<Net, sk::Shape<4>, sk::Cuda, sk::precision::fp16> model{sk::Seed{3}, world.where()};
+    sk::train::TrainStep step{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+    step.reserve({.capacity = 6, .threads = 1});
+    step.set_loss_scaling({.initial = 1024});
+    Points good, bad;
+    if (world.rank() == world.size() - 1) bad.y[0] = 1e8f;
+    for (const Points* points : {&good, &bad, &good, &good, &good}) (void)step.step(points->batch(0, 6));
+    RANK_CHECK(step.steps() == 4);
+    RANK_CHECK(step.loss_scaler().skipped() == 1);
+    RANK_CHECK(step.loss_scaler().scale() == 512);
+    step.policy_state().finish();
+    std::vector<float> weights(std::as_const(model).parameters().size);
+    sk::Copy<sk::Cpu, sk::Cuda>::run(weights.data(), std::as_const(model).parameters().data, weights.size() * sizeof(float),
+                                     sk::Cpu{}, world.where());
+    for (const float w : weights) RANK_CHECK(std::isfinite(w));
+  };
+  course(ModelAverage{world, Period<2>{}});
+  course(DataParallel{world, SyncEvery<3>{}});
+}
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};  // whatever the rank
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
@@ -256,6 +280,15 @@ TEST_CASE("ranks launch captured steps at the same time, or none does") {
   }
   CHECK(on_devices(devices, refused_on_rank_1) == "");
   CHECK(on_devices(devices, batches_elsewhere) == "");
+}
+
+TEST_CASE("ranks on devices whose gradients are their own skip a step together") {
+  const int devices = GENERATE(1, 2, 3);
+  if (sk::cuda::device_count() < devices) {
+    WARN("needs " << devices << " devices");
+    return;
+  }
+  CHECK(on_devices(devices, skips_together, true, 20) == "");
 }
 
 TEST_CASE("a model on another device than its rank's communicator is refused") {

@@ -6,6 +6,7 @@
 
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/nn/linear.hpp>
 #include <skein/parallel/simulate/simulated.hpp>
 
 #include "../../support/temporary_folder.hpp"
@@ -23,9 +24,10 @@ void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
 }
 /// A loop by hand over a batch of two samples.
 template <class TrainStep> void nine_steps(TrainStep& train_step) {
+  using Scalar = typename TrainStep::Scalar;
   train_step.reserve({.capacity = 2, .threads = 1});
-  const std::vector<double> x(8, 0.1), y(6, 0.2);
-  sk::data::Batch<double> batch;
+  const std::vector<Scalar> x(8, Scalar(0.1)), y(6, Scalar(0.2));
+  sk::data::Batch<Scalar> batch;
   batch.x = x.data(), batch.targets = y.data();
   batch.pitch = 4, batch.target_pitch = 3;
   batch.count = batch.global_count = 2;
@@ -123,6 +125,21 @@ TEST_CASE("a parameter server on a simulated network: the same bits, and a fast 
   });
   CHECK(waited > 0);
   CHECK(waited < 1e-3);
+}
+
+TEST_CASE("a scaled loss is refused in a loop by hand too, as servers do not know the scale", "[parallel]") {
+  const auto trains = [](bool scaled) {
+    return [scaled](sk::ThreadComm& w) {
+      sk::Model<sk::nn::Linear<3>, sk::Shape<4>, sk::Cpu, sk::precision::fp16> model{sk::Seed{3}};
+      sk::train::TrainStep step{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, sk::parallel::ParameterServer{w}};
+      if (!scaled) step.set_loss_scaling(sk::optim::LossScaling::none());
+      if (step.policy_state().serves()) step.serve([](std::int64_t) { return 1.0; });
+      else nine_steps(step);
+      (void)step.policy_state().finish();
+    };
+  };
+  CHECK(failure(2, trains(false)).empty());
+  CHECK(failure(2, trains(true)).find("a parameter server does not know the loss scale of 16-bit models") != std::string::npos);
 }
 
 TEST_CASE("a parameter server's training is saved and goes on", "[parallel]") {

@@ -29,13 +29,14 @@ template <class Parts> CapturedStepKey captured_step_key(const Parts& parts, con
 }
 
 /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`; and
-/// nothing may wait for a number. The host's steps are not captured.
-template <class Parts> constexpr bool capturable([[maybe_unused]] const StepState<Parts>& step) {
+/// nothing may wait for a number, or ask the other ranks for one. The host's steps are not captured.
+template <class Parts>
+constexpr bool capturable([[maybe_unused]] const Parts& parts, [[maybe_unused]] const StepState<Parts>& step) {
   using PolicyState = typename Parts::PolicyState;
   constexpr bool in_each_pass = PolicyState::capabilities.has(parallel::Capability::reduces_statistics);
   if constexpr (on_host<typename Parts::Device>) return false;
   else
-    return (PolicyState::capturable || !(step.exchange || in_each_pass)) &&
+    return (PolicyState::capturable || !(step.exchange || in_each_pass)) && !asks_other_ranks(parts, step) &&
            !(step.update && optim::needs_tensors<typename Parts::Optimizer>);
 }
 
@@ -43,7 +44,7 @@ template <class Parts> constexpr bool capturable([[maybe_unused]] const StepStat
 template <class Parts> void note_not_captured([[maybe_unused]] Parts& parts, [[maybe_unused]] const StepState<Parts>& step) {
   if constexpr (!on_host<typename Parts::Device>)
     if (parts.device.note().empty())
-      parts.device.set_note(step.exchange && !Parts::PolicyState::capturable
+      parts.device.set_note(asks_other_ranks(parts, step) || (step.exchange && !Parts::PolicyState::capturable)
                                 ? "steps are launched kernel by kernel, since the policy's communication cannot be captured"
                                 : "steps are launched kernel by kernel, since a transform of tensors may wait for numbers");
 }

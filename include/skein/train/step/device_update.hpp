@@ -3,6 +3,9 @@
 // gradients, with clipping and the loss scale in it, and the pass reads that. In a step that is replayed this is all that runs on
 // the host.
 #pragma once
+#include <limits>
+
+#include "../../device/memory.hpp"
 #include "device_transform.hpp"
 #include "worker_step.hpp"
 
@@ -34,6 +37,7 @@ struct DeviceUpdate {
       parts.optimizer.sum_of_squares(call, own.begin, own.end, device.squares());  // not finite where a gradient is not
       if constexpr (parallel::OwnsPart<PolicyState>)
         parts.policy_state.sum_over_owners_there(DeviceSpan<double, typename Parts::Device>(device.squares(), 1));
+      if (asks_other_ranks(parts, step)) skip_with_others(parts);
       scale.squares = device.squares();
       scale.clip_norm = static_cast<double>(static_cast<float>(step.clip));
     }
@@ -45,6 +49,19 @@ struct DeviceUpdate {
       parts.optimizer.optimizer().run_stages(gradient);
     }
     parts.optimizer.update(parts.model->weights().unguarded().data, call, own.begin, own.end);
+  }
+
+ private:
+  /// Ranks whose gradients are their own: where one of any rank's is not finite, the squares of all are not, so that all skip the
+  /// step. The host waits for the device, and for the other ranks.
+  template <class Parts> static void skip_with_others(Parts& parts) {
+    using There = Memory<typename Parts::Device>;
+    double squares = 0, bad[1] = {0};
+    There::to_host(&squares, parts.device.squares(), sizeof squares, parts.model->where());
+    if (!is_finite(squares)) bad[0] = 1;
+    parts.policy_state.reduce(bad);
+    squares = std::numeric_limits<double>::quiet_NaN();
+    if (bad[0] > 0) There::from_host(parts.device.squares(), &squares, sizeof squares, parts.model->where());
   }
 };
 

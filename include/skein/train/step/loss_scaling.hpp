@@ -44,6 +44,10 @@ struct LookForOverflow {
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
     using PolicyState = typename Parts::PolicyState;
     if (!w.step.look) return true;
+    if constexpr (parallel::ServesUpdates<PolicyState>)
+      throw ArgumentError(
+          "step: a parameter server does not know the loss scale of 16-bit models: call "
+          "set_loss_scaling(optim::LossScaling::none()) before");
     auto& memory = w.parts.memory;
     bool finite = true;
     w.each([&](long begin, long end) {
@@ -54,7 +58,7 @@ struct LookForOverflow {
     if (w.worker.index == 0) {
       double bad[1] = {0};
       for (int i = 0; i < w.worker.count; ++i) bad[0] += memory.numbers[static_cast<std::size_t>(i)];  // others are a norm's
-      if (!w.step.exchange || PolicyState::local_sums || parallel::OwnsPart<PolicyState>) w.parts.policy_state.reduce(bad);
+      if (asks_other_ranks(w.parts, w.step) || parallel::OwnsPart<PolicyState>) w.parts.policy_state.reduce(bad);
       memory.overflowed = bad[0] > 0;
     }
     w.worker.barrier();

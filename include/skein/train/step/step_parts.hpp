@@ -169,6 +169,11 @@ template <class Parts> struct StepState {
   nn::LossSums sums{};
 };
 
+/// Gradients in which a step looks for what is not finite are this rank's own, or those of some ranks: all are asked.
+template <class Parts> bool asks_other_ranks(const Parts& parts, const StepState<Parts>& s) {
+  return s.look && s.update && (!s.exchange || Parts::PolicyState::local_sums) && parts.policy_state.ranks() > 1;
+}
+
 }  // namespace skein::inline SKEIN_ABI::train
 
 #if !SKEIN_COMPILED
