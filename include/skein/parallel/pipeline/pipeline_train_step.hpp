@@ -87,8 +87,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     call.size = size;
     call.phase = nn::Phase::training;
     call.key = options.key;
-    call.accumulate = options.accumulate;
-    call.update = options.update;
+    call.accumulate = options.accumulate, call.update = options.update;
     call.look = Model::scales_loss && scaler_.active();
     call.loss_scale = scaler_.scale();
     call.lr = static_cast<double>(asked_optimizer_.lr) * options.lr_factor;
@@ -96,12 +95,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     call.expected_weight = expected_weight_;
     call.step = step_;
     call.carried = carried_;
-    try {
-      run_.run(program, batch, call);
-    } catch (...) {
-      if constexpr (on_host<Device>) give_back_buffers();
-      throw;
-    }
+    run(program, batch, call);
     for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
       carried_ += s;  // in the order of the micro-batches
     Sums sums = call.update && together ? run_.updates.sums_of_all() : carried_;
@@ -241,6 +235,14 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
           "overflows: take precision::bf16, .loss_scaling = none, or another schedule");
   }
   PipelineTeam& team() const { return *run_.local_stages.team; }
+  void run(const plan::PipelineProgram& program, const BatchView<Scalar>& batch, const detail::PipelineCall& call) {
+    try {
+      run_.run(program, batch, call);
+    } catch (...) {
+      if constexpr (on_host<Device>) give_back_buffers();
+      throw;
+    }
+  }
   /// Forward moves running statistics before anybody knows whether the step counts: here they are as they were before it.
   void keep_buffers() {
     if (kept_buffers_.empty())
