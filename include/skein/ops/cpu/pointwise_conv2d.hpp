@@ -102,7 +102,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
       Product<Scalar> p{.m = count, .k = G.filters, .a = dy, .lda = G.filters, .b = packed, .ldb = row_pitch(G.channels)};
       p.c = dx;
       p.ldc = G.channels;
-      const FetchAhead<Scalar> fetch{dy, G.filters, x, G.channels};
+      const Fetch fetch{dy, x, G.channels};
       if constexpr (G.channels > 64)
         if (streams) return small_product<G.channels, false, false, KeepByStream>(p, {}, fetch);
       if constexpr (Rows::own_back) return small_product<G.channels, false, false>(p, {}, fetch);
@@ -112,6 +112,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   }
 #if SKEIN_WITH_XSIMD
   using Plan = ColumnPlan<Scalar, G.filters>;
+  using Fetch = FetchAhead<Scalar>;
   static constexpr int width(int panel) { return Plan::width(panel) * Plan::lanes; }
 
   template <class Finish> static void by_panels(const Conv2dCall<Scalar>& c, const Scalar* panels, const Scalar* bias) {
@@ -124,7 +125,9 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
           p.b = panels + first * G.channels;
           p.ldb = width(Panel);
           p.start = bias + first;
-          const FetchAhead<Scalar> fetch{p.a, G.channels};
+          constexpr bool writes_rows = Panel == 0 && std::is_same_v<Finish, Keep>;  // into the cache
+          const Scalar* later = writes_rows ? c.y + out + Fetch::ahead * G.filters : nullptr;
+          const Fetch fetch{p.a, later, G.filters};
           panel<typename Plan::V, Plan::width(Panel), false, false, Finish>(p, fetch.in_panel(Panel));
         };
         (one(std::integral_constant<int, I>{}), ...);

@@ -38,6 +38,36 @@ template <class Scalar> struct Product {
 /// Keep, for a C that is larger than the caches, its rows multiples of a vector: see stream_to.
 struct KeepByStream : Keep {};
 
+/// For operands that stay in the caches.
+struct NoFetch {
+  NoFetch in_panel(int) const { return {}; }
+};
+/// For an A whose rows, whole lines of the cache, lie one behind the other in an array larger than the caches: a tile that is
+/// computed fetches the rows that a later one reads into the second-level cache, and where `also` is not null as many rows of
+/// that array. A few lines at a time: a core that asks for all of them at once waits until most are there. The processor's own
+/// prefetching does not follow several short rows at a time.
+template <class Scalar> struct FetchAhead {
+  static constexpr long ahead = 12, line = 64 / static_cast<long>(sizeof(Scalar));  // rows, values
+  const Scalar* a = nullptr;
+  const Scalar* also = nullptr;
+  long also_width = 0;  // values a row
+
+  /// The first panels of a product fetch; the others find the rows there.
+  FetchAhead in_panel(int panel) const { return panel < 4 ? *this : FetchAhead{}; }
+  /// At value k of `width`, a multiple of a line, of the tile that has `rows` rows from `first` on.
+  SKEIN_ALWAYS_INLINE void at(long k, long width, long first, int rows) const {
+    if (a) fetch(a + (first + ahead) * width + rows * k, rows * line);
+    if (!also) return;
+    const long all = rows * also_width, each = (all + width - 1) / width * line, begin = k / line * each;
+    fetch(also + first * also_width + begin, each < all - begin ? each : all - begin);
+  }
+
+ private:
+  static SKEIN_ALWAYS_INLINE void fetch(const Scalar* from, long values) {
+    for (long k = 0; k < values; k += line) __builtin_prefetch(from + k, 0, 2);
+  }
+};
+
 namespace detail {
 template <class V> SKEIN_ALWAYS_INLINE auto first_lanes(int n) {
   using Scalar = typename V::value_type;
@@ -45,9 +75,9 @@ template <class V> SKEIN_ALWAYS_INLINE auto first_lanes(int n) {
   return V::load_aligned(index) < V(static_cast<Scalar>(n));
 }
 
-/// Rows x Columns vectors of C, from row i.
-template <class V, int Rows, int Columns, bool Turned, bool Masked, class Finish, class Scalar>
-SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i) {
+/// Rows x Columns vectors of C, from row i. Where it fetches, k is a multiple of a line's values.
+template <class V, int Rows, int Columns, bool Turned, bool Masked, class Finish, class Scalar, class Fetch = NoFetch>
+SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i, Fetch fetch = {}) {
   constexpr int lanes = static_cast<int>(V::size);
   V sum[Rows][Columns];
   if (p.start) {
@@ -64,22 +94,32 @@ SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i) {
   }
   const Scalar *a = p.a + (Turned ? i : i * p.lda), *b = p.b;
   const long lda = p.lda, ldb = p.ldb;
+  const auto add_next = [&](long count) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-  for (long k = p.k; k > 0; --k) {
-    V row[Columns];
+    for (long k = count; k > 0; --k) {
+      V row[Columns];
 #pragma GCC unroll 16
-    for (int j = 0; j < Columns; ++j) {
-      row[j] = V::load_unaligned(b + j * lanes);
-      keep(row[j]);
+      for (int j = 0; j < Columns; ++j) {
+        row[j] = V::load_unaligned(b + j * lanes);
+        keep(row[j]);
+      }
+#pragma GCC unroll 16
+      for (int r = 0; r < Rows; ++r) {
+        const V factor(Turned ? a[r] : a[r * lda]);
+#pragma GCC unroll 16
+        for (int j = 0; j < Columns; ++j) sum[r][j] = xsimd::fma(factor, row[j], sum[r][j]);
+      }
+      a += Turned ? lda : 1;
+      b += ldb;
     }
-#pragma GCC unroll 16
-    for (int r = 0; r < Rows; ++r) {
-      const V factor(Turned ? a[r] : a[r * lda]);
-#pragma GCC unroll 16
-      for (int j = 0; j < Columns; ++j) sum[r][j] = xsimd::fma(factor, row[j], sum[r][j]);
+  };
+  if constexpr (std::is_same_v<Fetch, NoFetch>) {
+    add_next(p.k);
+  } else {
+    for (long k = 0; k < p.k; k += Fetch::line) {
+      fetch.at(k, p.k, i, Rows);
+      add_next(Fetch::line);
     }
-    a += Turned ? lda : 1;
-    b += ldb;
   }
   if constexpr (std::is_same_v<Finish, Keep> && !Turned)
     if (p.rectified)
@@ -107,43 +147,12 @@ constexpr int tile_rows(int columns) {
 inline constexpr int widest_tile = accumulators > 16 ? 5 : 3;
 }  // namespace detail
 
-/// For operands that stay in the caches.
-struct NoFetch {
-  NoFetch in_panel(int) const { return {}; }
-  SKEIN_ALWAYS_INLINE void rows(long, int) const {}
-};
-/// For an A of rows that lie one behind the other in an array larger than the caches: beside each tile, rows that a later one
-/// reads are fetched into the second-level cache, and those of `also`, which the next product reads, where it is not null. The
-/// processor's own prefetching does not follow several short rows at a time.
-template <class Scalar> struct FetchAhead {
-  const Scalar* a = nullptr;
-  long width = 0;  // values a row
-  const Scalar* also = nullptr;
-  long also_width = 0;
-
-  /// The first panels of a product fetch; the others find the rows there.
-  FetchAhead in_panel(int panel) const { return panel < 4 ? *this : FetchAhead{}; }
-  SKEIN_ALWAYS_INLINE void rows(long first, int count) const {
-    fetch(a + (first + ahead) * width, count * width);
-    if (also) fetch(also + first * also_width, count * also_width);
-  }
-
- private:
-  static constexpr long ahead = 12;
-  static SKEIN_ALWAYS_INLINE void fetch(const Scalar* from, long values) {
-    for (long k = 0; k < values; k += 64 / static_cast<long>(sizeof(Scalar))) __builtin_prefetch(from + k, 0, 2);
-  }
-};
-
 /// All rows of a panel of C that is Columns vectors wide.
 template <class V, int Columns, bool Turned, bool Masked, class Finish, class Scalar, class Fetch = NoFetch>
 SKEIN_NOINLINE void panel(const Product<Scalar>& p, Fetch fetch = {}) {
   constexpr int rows = detail::tile_rows(Columns);
   long i = 0;
-  for (; i + rows <= p.m; i += rows) {
-    fetch.rows(i, rows);
-    detail::tile<V, rows, Columns, Turned, Masked, Finish>(p, i);
-  }
+  for (; i + rows <= p.m; i += rows) detail::tile<V, rows, Columns, Turned, Masked, Finish>(p, i, fetch);
   if (i == p.m) return;
   if constexpr (rows > 4)
     for (; i + 4 <= p.m; i += 4) detail::tile<V, 4, Columns, Turned, Masked, Finish>(p, i);
