@@ -9,6 +9,8 @@
 #include <catch2/catch.hpp>
 
 #include <optional>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 namespace cases = failure_cases;
@@ -120,6 +122,26 @@ TEST_CASE("an exception that passes through a call that was started ends the oth
   });
   if (rank == 1) CHECK(text == "a fault of rank 1's own");
   else CHECK_THAT(text, Catch::Contains("rank 1 failed: an exception passed through a call that was under way"));
+}
+
+TEST_CASE("an exception of the function that reduces ends the others at once", "[distributed]") {
+  struct Checked {
+    int operator()(int a, int b) const {
+      if (a + b > 100) throw std::overflow_error("a sum beyond 100");
+      return a + b;
+    }
+  };
+  int size = 1, rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (size == 1 || size > 3) return;
+  const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
+  CAPTURE(static_cast<int>(transport));
+  std::vector<int> data(5000, 1);
+  data.back() = 60;  // of the last rank's slice
+  const std::string text = of_all(transport, 4, [&](sk::MpiComm& world) { world.all_reduce(data, Checked{}); });
+  if (rank == size - 1) CHECK(text == "a sum beyond 100");
+  else CHECK(text == "rank " + std::to_string(size - 1) + " failed: an exception passed through a call that was under way");
 }
 
 TEST_CASE("Reproducible refuses sums in native order", "[distributed]") {

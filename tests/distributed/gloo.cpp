@@ -5,6 +5,7 @@
 #include <skein/mpi.hpp>
 
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -165,6 +166,25 @@ TEST_CASE("gloo: an exception that leaves the scope of the communicator ends the
   if (rank == 1) CHECK(text == "a fault of rank 1's own");
   else CHECK_THAT(text, Contains("rank 1 failed: an exception left the scope of its GlooComm"));
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("gloo: an exception of the function that reduces ends all ranks at once", "[distributed]") {
+  struct Checked {
+    int operator()(int a, int b) const {
+      if (a + b > 100) throw std::overflow_error("a sum beyond 100");
+      return a + b;
+    }
+  };
+  const bool shared = GENERATE(true, false);
+  int size = 1, rank = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (size == 1 || size > 3) return;
+  std::vector<int> data(5000, 1);
+  data.back() = 60;  // of the last rank's slice
+  const std::string text = of_all(shared, 4, [&](sk::GlooComm& world) { world.all_reduce(data, Checked{}); });
+  const std::string others = "rank " + std::to_string(size - 1) + " failed: an exception passed through";
+  CHECK_THAT(text, Contains(rank == size - 1 || !shared ? "a sum beyond 100" : others));
 }
 
 TEST_CASE("data-parallel training over gloo agrees with the serial run", "[distributed]") {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <thread>
 
@@ -155,6 +156,31 @@ TEST_CASE("a rank that polls is told of one that has returned") {
                       if (world.rank() != 1) poll(world.start_all_reduce(own));
                     }),
              Equals("all_reduce(Sum) of 1 int32 (call 0): rank 1 returned and will not arrive"));
+}
+
+TEST_CASE("an exception of the function that reduces ends all ranks: nobody takes a sum of which a slice is missing") {
+  struct Checked {
+    int operator()(int a, int b) const {
+      if (a + b > 100) throw std::overflow_error("a sum beyond 100");
+      return a + b;
+    }
+  };
+  std::string told[2], next[2];
+  const std::string text = thrown(2, [&](sk::ThreadComm& world) {
+    std::vector<int> data(64, 1), more(1);
+    data.back() = 60;  // of rank 1's slice
+    auto first = world.start_all_reduce(data, Checked{}), second = world.start_all_reduce(more);
+    const auto said = [](auto& request) -> std::string {
+      try {
+        request.wait();
+      } catch (const std::exception& e) { return e.what(); }
+      return "a sum";
+    };
+    told[world.rank()] = said(first);
+    next[world.rank()] = said(second);
+  });
+  CHECK(told[1] == "a sum beyond 100");
+  for (const std::string& t : {text, told[0], next[0], next[1]}) CHECK_THAT(t, Contains("rank 1 failed: an exception left a"));
 }
 
 TEST_CASE("calls that differ are named before memory is touched") {

@@ -89,6 +89,8 @@ class GlooCollectives {
       if (!mesh_.aborted()) failed_(call_text(), e.what(), e.peer());
     } catch (const std::exception& e) {
       if (!mesh_.aborted()) failed_(call_text(), e.what(), -1);
+    } catch (...) {
+      if (!mesh_.aborted()) failed_(call_text(), "an exception that is no std::exception", -1);
     }
   }
   /// Of the call under way.

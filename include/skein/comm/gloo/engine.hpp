@@ -27,7 +27,7 @@ class GlooEngine {
   /// Collective over the control's ranks. `one_node`: all are on this rank's machine, and may share memory; `device`: a split's,
   /// of its parent.
   GlooEngine(ControlComm& control, const CommOptions& options, bool one_node, bool one_machine, GlooDevice device = {})
-      : control_(control), options_(options), rank_(control.rank()), size_(control.size()), one_machine_(one_machine) {
+      : control_(control), options_(options), rank_(control.rank()), size_(control.size()) {
     ControlNodeMeeting meeting(control);
     if (size_ == 1) return;
     if (one_node && segment_.create(meeting, rank_, size_)) {
@@ -54,7 +54,6 @@ class GlooEngine {
   }
 
   bool shares_memory() const { return memory_.has_value(); }
-  bool one_machine() const { return one_machine_; }
   bool failed() const { return failed_; }
   CommOptions& options() { return options_; }
   GlooDevice device() const { return mesh_ ? mesh_->device() : nullptr; }
@@ -107,7 +106,6 @@ class GlooEngine {
   }
   /// A call is left while an exception passes: nobody touches its memory once this returns, and the others are told.
   void abandon() {
-    if (failed_) return;
     try {
       fail("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
     } catch (const CommError&) {}
@@ -172,6 +170,9 @@ class GlooEngine {
       f();
     } catch (const CommError& e) { fail(e.what()); } catch (const std::system_error& e) {
       fail(threads_text(e));
+    } catch (...) {  // of a function of the user's that reduces
+      abandon();
+      throw;
     }
   }
   // Works and waits until done() is true: of the collective `number`, or a message.
@@ -283,7 +284,6 @@ class GlooEngine {
   ControlComm& control_;
   CommOptions options_;
   int rank_, size_;
-  bool one_machine_;
   int spins_ = 0;
   SelfEngine self_;  // of one rank
   Segment segment_;  // with the three behind it: on one machine

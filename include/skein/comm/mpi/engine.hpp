@@ -79,7 +79,10 @@ class MpiEngine {
     } catch (const MpiError& e) {
       if (notes() && !failed_) look_for_difference();
       fail(e.what());
-    } catch (const CommError& e) { fail(e.what()); }
+    } catch (const CommError& e) { fail(e.what()); } catch (...) {  // of a function of the user's that reduces
+      abandon();
+      throw;
+    }
   }
   // MPI's own words about calls that differ are "message truncated": ask the others what they have called.
   void look_for_difference();

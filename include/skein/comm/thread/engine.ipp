@@ -67,7 +67,12 @@ SKEIN_INLINE void ThreadEngine::fail(const std::string& message) {
 
 SKEIN_INLINE bool ThreadEngine::step() {
   if (worked_ < tail_ && all(Team::Posted, worked_ + 1, posted_scan_)) {
-    work(worked_++);
+    try {
+      work(worked_++);
+    } catch (...) {  // a function of the user's may throw: what is missing of the sum is said to all
+      abandon();
+      throw;
+    }
     publish(own(), Team::Done, static_cast<std::uint32_t>(worked_), Reach::Process);
     posted_scan_ = 0;
     return true;
