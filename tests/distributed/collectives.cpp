@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <thread>
@@ -120,6 +121,18 @@ TEST_CASE("calls that differ are named on every rank") {
                            "(ranks? 0[^;]*: all_reduce\\(Sum\\) of 8 float; rank 1: all_reduce\\(Sum\\) of 7 float|"
                            "rank 1: all_reduce\\(Sum\\) of 7 float; rank [2-9]: all_reduce\\(Sum\\) of 8 float)\\. .*"));
   MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("a deadline that is no time is refused") {
+  for (const double deadline : {0.0, -1.0, std::nan("")}) {
+    CHECK_THAT(thrown<sk::ArgumentError>([&] {
+                 sk::MpiComm{MPI_COMM_SELF, options(true, deadline)};
+               }),
+               Contains("CommOptions: a deadline is"));
+    sk::MpiComm world{MPI_COMM_SELF};
+    CHECK_THAT(thrown<sk::ArgumentError>([&] { world.set_deadline(deadline); }),
+               Contains("set_deadline: a deadline is seconds, more than 0"));
+  }
 }
 
 TEST_CASE("a message of another length is refused") {

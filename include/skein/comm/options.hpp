@@ -22,7 +22,8 @@ enum class ReductionOrder {
 /// Options of ThreadComm (through spawn), MpiComm and GlooComm. MpiComm compares those that say which messages there are (order,
 /// node_size, message and all that ends in _bytes): ranks that were given different ones throw a CommError.
 struct CommOptions {
-  /// Seconds until a rank that does not arrive is named in a CommError of those that wait (environment: SKEIN_DEADLINE).
+  /// Seconds until a rank that does not arrive is named in a CommError of those that wait: more than 0, infinity for no deadline
+  /// (environment: SKEIN_DEADLINE).
   double deadline = deadline_of_environment();
   /// Compare kind, type and count of every collective also where it costs a message (environment: SKEIN_CHECK=1). Of an MpiComm
   /// all ranks do, where one has it. Through shared memory, and between threads, they are always compared.
@@ -55,6 +56,13 @@ struct CommOptions {
   static ReductionOrder order_of_environment();
   static int node_size_of_environment();
 };
+
+namespace comm {
+/// The deadline, which is more than 0. Throws ArgumentError for another, and for what is no number; `of` says what gave it.
+double checked_deadline(double seconds, const char* of);
+/// The options. Throws ArgumentError for a deadline that is none, and for a negative .node_size.
+const CommOptions& checked_options(const CommOptions& o);
+}  // namespace comm
 
 }  // namespace skein::inline SKEIN_ABI
 

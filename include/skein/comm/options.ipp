@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of options.hpp.
 #pragma once
+#include "../core/text.hpp"
 #include "options.hpp"
 
 SKEIN_BEGIN_COLD
@@ -22,6 +23,17 @@ SKEIN_INLINE double CommOptions::deadline_of_environment() {
 
 SKEIN_INLINE int CommOptions::node_size_of_environment() {
   return static_cast<int>(environment_number("SKEIN_NODE_SIZE", 0, {"a whole number of ranks", 0, 1e9, true}));
+}
+
+SKEIN_INLINE double comm::checked_deadline(double seconds, const char* of) {
+  if (seconds > 0) return seconds;
+  throw ArgumentError(text("{}: a deadline is seconds, more than 0 (infinity for none); it is {}", of, seconds));
+}
+
+SKEIN_INLINE const CommOptions& comm::checked_options(const CommOptions& o) {
+  (void)checked_deadline(o.deadline, "CommOptions");
+  if (o.node_size >= 0) return o;
+  throw ArgumentError(text("CommOptions: .node_size is a number of ranks, 0 for those of one machine; it is {}", o.node_size));
 }
 
 }  // namespace skein::inline SKEIN_ABI

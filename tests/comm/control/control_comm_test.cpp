@@ -104,6 +104,15 @@ TEST_CASE("every collective of a coordinator equals its serial twin over threads
   }));
 }
 
+TEST_CASE("a deadline that is no time is refused before the ranks meet, and after") {
+  for (const double deadline : {0.0, -1.0, std::nan("")}) {
+    CHECK_THROWS_WITH(sk::ControlComm::from_address(at(free_port()), 0, 2, within(deadline)),
+                      Contains("a meeting of ranks: a deadline is seconds, more than 0"));
+    sk::ControlComm world = sk::ControlComm::from_address(at(free_port()), 0, 1, within(20));
+    CHECK_THROWS_WITH(world.set_deadline(deadline), Contains("set_deadline: a deadline is seconds, more than 0"));
+  }
+}
+
 TEST_CASE("processes meet at an address, in a file, and by their launcher's variables") {
   const int ranks = GENERATE(1, 2, 4);
   const int way = GENERATE(0, 1, 2);

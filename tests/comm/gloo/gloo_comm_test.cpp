@@ -50,6 +50,8 @@ TEST_CASE("a GlooComm that nothing has launched is a world of one") {
   sk::GlooComm world{argc, argv};
   CHECK(world.size() == 1);
   CHECK(sum_of(world) == "1");
+  CHECK_THROWS_WITH(world.set_deadline(0), Contains("set_deadline: a deadline is seconds, more than 0"));
+  CHECK_THROWS_WITH(sk::GlooComm(argc, argv, options(true, -1)), Contains("a deadline is seconds, more than 0"));
 }
 
 TEST_CASE("a GlooComm that is to meet others, and is told no rank or size, names the variable and is no world of one") {

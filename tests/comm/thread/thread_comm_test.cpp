@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -221,6 +222,11 @@ TEST_CASE("wrong arguments say what was wanted") {
     collectives::require(text([&] { (void)world.split(-1); }) == "split: a colour is 0 or more; it is -1", "split");
   });
   CHECK_THROWS_WITH(sk::spawn(0, [](sk::ThreadComm&) {}), "spawn: there must be at least one rank; asked for 0");
+  for (const auto& [deadline, value] : {std::pair(0.0, "0"), std::pair(-2.0, "-2"), std::pair(std::nan(""), "nan")})
+    CHECK_THROWS_WITH(sk::spawn(
+                          2, [](sk::ThreadComm& world) { world.barrier(); }, within(deadline)),
+                      Equals(std::string("CommOptions: a deadline is seconds, more than 0 (infinity for none); it is ") + value));
+  CHECK_THROWS_WITH(sk::spawn(2, [](sk::ThreadComm&) {}, {.node_size = -1}), Contains(".node_size is a number of ranks"));
   CHECK_THAT(thrown(2,
                     [](sk::ThreadComm& world) {
                       std::vector<int> a(3), b(2);

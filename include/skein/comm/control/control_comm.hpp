@@ -72,7 +72,7 @@ class ControlEngine {
 
 /// How ranks meet without MPI, and how long they wait for each other.
 struct MeetOptions {
-  /// Seconds until a rank that does not arrive is named (environment: SKEIN_DEADLINE).
+  /// Seconds until a rank that does not arrive is named: more than 0, infinity for no deadline (environment: SKEIN_DEADLINE).
   double deadline = CommOptions::deadline_of_environment();
   /// A name that the ranks of this job have in common and those of others have not; may be empty.
   std::string job{};
@@ -107,7 +107,7 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   static ControlComm from_launcher(MeetOptions options = {});
   /// The ranks of another communicator of the host, which carries the address only. Collective.
   template <class Comm> static ControlComm over(Comm& world, double deadline) {
-    return ControlComm(comm::control::meet_over(world, deadline));
+    return ControlComm(comm::control::meet_over(world, comm::checked_deadline(deadline, "a meeting of ranks")));
   }
 
   ControlComm(ControlComm&&) = default;
@@ -118,7 +118,7 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   int size() const { return engine_->size(); }
   /// Seconds until a rank that does not arrive is named.
   double deadline() const { return engine_->client().deadline(); }
-  void set_deadline(double seconds) { engine_->client().set_deadline(seconds); }
+  void set_deadline(double seconds) { engine_->client().set_deadline(comm::checked_deadline(seconds, "set_deadline")); }
   /// Ends all ranks with a message.
   void fail(const std::string& message) { engine_->client().fail(message); }
 

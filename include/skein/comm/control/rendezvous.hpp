@@ -20,7 +20,7 @@ struct RankPlace {
   bool one_machine = false;  ///< all ranks are on it: rank 0 listens on its loopback alone
 };
 
-/// Throws ArgumentError where the rank is not among 0 ... size - 1.
+/// Throws ArgumentError where the rank is not among 0 ... size - 1, or the deadline is none.
 void check_place(const RankPlace& p);
 
 namespace detail {

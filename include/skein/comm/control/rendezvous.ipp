@@ -13,6 +13,7 @@ SKEIN_INLINE void check_place(const RankPlace& p) {
   if (p.size < 1 || p.rank < 0 || p.rank >= p.size)
     throw ArgumentError("there is no rank " + std::to_string(p.rank) + " among " + std::to_string(p.size) +
                         ": ranks count from 0");
+  (void)checked_deadline(p.deadline, "a meeting of ranks");
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::control

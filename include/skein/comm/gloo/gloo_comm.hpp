@@ -35,7 +35,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   GlooComm(int&, char**&, const CommOptions& options = {}) : GlooComm(ControlComm::from_launcher(meet(options)), options) {}
   /// The ranks of a coordinator, which becomes this communicator's. Collective.
   explicit GlooComm(ControlComm control, const CommOptions& options = {})
-      : GlooComm(std::make_unique<ControlComm>(std::move(control)), options, nullptr) {}
+      : GlooComm(std::make_unique<ControlComm>(std::move(control)), comm::checked_options(options), nullptr) {}
 
   /// All ranks give the address of rank 0, "host:port". Collective.
   static GlooComm from_address(const std::string& address, int rank, int size, const CommOptions& options = {}) {
@@ -81,7 +81,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   /// Seconds until a rank that does not arrive is named.
   double deadline() const { return engine_->options().deadline; }
   void set_deadline(double seconds) {
-    engine_->options().deadline = seconds;
+    engine_->options().deadline = comm::checked_deadline(seconds, "set_deadline");
     control_->set_deadline(seconds);
   }
 

@@ -10,7 +10,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(options) {
+SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(checked_options(options)) {
   MPI_Comm_rank(parent, &rank_);
   const LongWait wait("making a communicator (MPI_Comm_dup)", rank_, LongWait::long_of(options.deadline));
   check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");

@@ -57,7 +57,7 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   [[noreturn]] void fail(const std::string& message) { engine_->fail(message); }
   /// Seconds until a rank that does not arrive is named.
   double deadline() const { return engine_->options().deadline; }
-  void set_deadline(double seconds) { engine_->options().deadline = seconds; }
+  void set_deadline(double seconds) { engine_->options().deadline = comm::checked_deadline(seconds, "set_deadline"); }
   /// Compares kind, type and count of every collective also between nodes. On all ranks alike.
   void set_check(bool check) { engine_->set_check(check); }
 

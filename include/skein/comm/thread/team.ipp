@@ -27,7 +27,7 @@ SKEIN_INLINE void Failure::abandon(int rank) {
 }
 
 SKEIN_INLINE Team::Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
-    : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(o),
+    : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(checked_options(o)),
       failure(std::move(f)), lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring),
       boxes(static_cast<std::size_t>(n)), pools(static_cast<std::size_t>(n)) {}
 
