@@ -147,6 +147,35 @@ TEST_CASE("a message of another length is refused") {
              Equals("recv from rank 0 (tag 2): the message has 12 bytes, the receiver's span 16"));
 }
 
+TEST_CASE("a message that ends between two pieces of the receiver's span, or goes on behind them, is refused") {
+  struct Lengths {
+    std::size_t message, span;
+    std::string wrong;
+  };
+  const Lengths all[] = {{8192, 8192, ""},
+                         {16384, 16384, ""},
+                         {16384, 8192, "the message is longer than the receiver's span of 8192 bytes"},
+                         {8193, 8192, "the message is longer than the receiver's span of 8192 bytes"},
+                         {8192, 16384, "the message has 8192 bytes, the receiver's span 16384"}};
+  for (const Lengths& l : all) {
+    sk::MpiComm world{MPI_COMM_WORLD, options(false, 3)};
+    if (world.size() == 1) return;
+    static std::vector<char> out, after(8192, 'b');  // MPI may read what has not left until the end
+    out.assign(l.message, 'a');
+    std::vector<char> in(l.span), next(8192);
+    const std::string text = thrown([&] {
+      if (world.rank() == 0) world.send(out, 1, 1), world.barrier(), world.send(after, 1, 1);
+      if (world.rank() == 1) world.recv(in, 0, 1), world.barrier(), world.recv(next, 0, 1);
+      if (world.rank() > 1) world.barrier();
+      world.barrier();
+    });
+    CAPTURE(l.message, l.span);
+    CHECK_THAT(text, Equals(l.wrong.empty() ? "" : "recv from rank 0 (tag 1): " + l.wrong));
+    if (l.wrong.empty() && world.rank() == 1) CHECK((in == out && next == after));
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+}
+
 TEST_CASE("a poll that finds a message of another length ends all ranks") {
   const bool shared = GENERATE(true, false);
   sk::MpiComm world{MPI_COMM_WORLD, options(shared, 5)};
