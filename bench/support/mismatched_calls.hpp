@@ -32,7 +32,7 @@ struct MismatchedCalls {
     return std::string(kinds[kind]) + " of " + std::string(operations[call]) + ", " + std::to_string(values) + " values, rank " +
            std::to_string(odd) + " of " + std::to_string(ranks);
   }
-  bool waits_for_the_deadline() const { return kind == leaves || kind == throws; }
+  bool rank_ends() const { return kind == leaves || kind == throws; }
 
   /// All that there are for so many ranks.
   static std::vector<MismatchedCalls> all(int ranks) {
@@ -67,13 +67,13 @@ struct MismatchedCalls {
     for (int i = 0; i < 3; ++i) one<float>(world, last(), 5, 0, skein::Sum{});
   }
   /// The rank has no message.
-  bool is_gone(int rank) const { return waits_for_the_deadline() && rank == odd; }
+  bool is_gone(int rank) const { return rank_ends() && rank == odd; }
 
   /// The text names the rank that differs and what is called: of both kinds, where two calls differ.
   bool named_by(const std::string& text) const {
     const std::string own = "rank " + std::to_string(odd);
     const auto has = [&](std::string_view word) { return text.find(word) != text.npos; };
-    if (waits_for_the_deadline()) return has(own) && (kind == throws || has(operations[call]) || has(operations[last()]));
+    if (rank_ends()) return has(own) && (kind == throws || has(operations[call]) || has(operations[last()]));
     const std::string_view second = kind == operation                 ? operations[other()]
                                     : kind == missing || kind == more ? operations[last()]
                                                                       : operations[call];

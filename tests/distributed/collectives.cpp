@@ -110,6 +110,31 @@ TEST_CASE("a rank that does not arrive within the deadline is named on every ran
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
+TEST_CASE("a rank that has left is named at once by who waits or polls in a collective that it has not called, and in no other") {
+  const bool shared = GENERATE(true, false), polls = GENERATE(true, false);
+  sk::MpiComm world{MPI_COMM_WORLD, options(shared, 20)};
+  if (world.size() == 1) return;
+  std::optional<sk::MpiComm> part = world.split(0);
+  std::vector<float> data(50, static_cast<float>(world.rank()));
+  const auto begin = std::chrono::steady_clock::now();
+  if (world.rank() == 1) {
+    part->broadcast(data, 1);
+    part.reset();
+  } else {
+    std::this_thread::sleep_for(600ms);
+    const std::string text = thrown([&] {
+      part->broadcast(data, 1);  // comes, although its root has left
+      auto request = part->start_all_reduce(data);
+      while (polls && !request.poll() && std::chrono::steady_clock::now() - begin < 8s) {}
+      request.wait();
+    });
+    CAPTURE(shared, polls);
+    CHECK_THAT(text, Equals("all_reduce(Sum) of 50 float (call 1): rank 1 returned and will not arrive"));
+    CHECK(std::chrono::steady_clock::now() - begin < 6s);
+  }
+  world.barrier();
+}
+
 TEST_CASE("calls that differ are named on every rank") {
   const bool shared = GENERATE(true, false);
   sk::MpiComm world{MPI_COMM_WORLD, options(shared, 20, true)};

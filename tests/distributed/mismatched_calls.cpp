@@ -19,7 +19,7 @@ namespace {
 /// What all ranks were told.
 bench::ToldOfMismatch told_of(const bench::MismatchedCalls& c, bool memory) {
   sk::CommOptions o;
-  o.deadline = c.waits_for_the_deadline() ? 0.5 : 20;
+  o.deadline = 20;
   o.shared_memory = memory;
   o.check = !memory;  // through shared memory calls are compared in any case
   const auto begin = std::chrono::steady_clock::now();
@@ -50,9 +50,7 @@ TEST_CASE("calls of processes that do not match are named, the same on all, and 
   const std::size_t step = std::getenv("SKEIN_ALL_CASES") ? 1 : 3;
   std::size_t cases = 0, faults = 0;
   for (std::size_t i = static_cast<std::size_t>(size) % step; i < all.size(); i += step) {
-    // A rank that leaves is known through shared memory; over messages it is waited for.
-    const bool waits = !memory && all[i].kind == bench::MismatchedCalls::leaves;
-    const std::string fault = told_of(all[i], memory).fault(all[i], waits ? 6 : 5);
+    const std::string fault = told_of(all[i], memory).fault(all[i], 5);
     ++cases;
     faults += !fault.empty();
     if (rank == 0 && !fault.empty()) std::printf("%s: %s\n", memory ? "memory" : "messages", fault.c_str());

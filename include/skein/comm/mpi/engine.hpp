@@ -133,6 +133,7 @@ class MpiEngine {
   void look_for_the_gone(const Ticket* message);
   /// Fails where a rank that the current call lacks has destroyed its communicator.
   void look_for_who_left(const SharedTransport& memory);
+  void look_for_who_left();
   /// The same of the ranks that a message could come from, or goes to.
   void look_for_who_left(const Ticket& message);
   /// Until what has been sent has left, or nobody is there who would take it.

@@ -30,7 +30,7 @@ SKEIN_MPI_INLINE MpiEngine::~MpiEngine() {
   if (links_ && !failed_) deliver();
   if (queue_->shares_memory()) queue_->segment().retire(rank_);
   if (failed_ || !mpi_runs()) return;
-  if (notes()) detector_->tell_leave();
+  if (notes()) detector_->tell_leave(queue_->started());
   free_together(comm_);
 }
 
@@ -209,11 +209,18 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_the_gone(const Ticket* message) {
   look_for_the_dead(message);
   if (message) look_for_who_left(*message);
   else if (const SharedTransport* const memory = queue_->through_memory()) look_for_who_left(*memory);
+  else if (notes()) look_for_who_left();
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const SharedTransport& memory) {
   const std::string text = memory.departed_text([&](int r) { return queue_->segment().is_gone(r) && !memory.has_begun(r); });
   if (!text.empty()) fail(text);
+}
+
+SKEIN_MPI_INLINE void MpiEngine::look_for_who_left() {
+  const std::string who = some_ranks_text(size_, [&](int r) { return detector_->has_left_before(r, queue_->complete()); });
+  if (who.empty()) return;
+  fail(not_called_text(queue_->current().signature, who) + waiting_text(nullptr) + ": " + who + " returned and will not arrive");
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const Ticket& message) {

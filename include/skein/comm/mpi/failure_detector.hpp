@@ -54,10 +54,12 @@ class FailureDetector {
   std::uint64_t call(int q) const { return notes_[static_cast<std::size_t>(q)].call; }
   std::string text(int q) const { return notes_[static_cast<std::size_t>(q)].text; }
   void tell_all(const std::string& verdict);
-  /// This rank makes no further call.
-  void tell_leave();
+  /// This rank makes no further call than the first `calls`.
+  void tell_leave(std::uint64_t calls);
   /// Rank q has said so, long enough ago that what it had sent before has come.
   bool has_left(int q) const;
+  /// And it has not made this call, counted from 0.
+  bool has_left_before(int q, std::uint64_t call) const { return has_left(q) && left_[static_cast<std::size_t>(q)].calls <= call; }
 
  private:
   enum Kind : std::uint32_t { None, Question, Answer, Verdict, History, Leave };
@@ -85,7 +87,11 @@ class FailureDetector {
   int id_, rank_, ranks_;
   const CallHistory& history_;
   std::vector<Note> notes_;
-  std::vector<double> left_;  // when each rank's leave was heard of; 0: it is there
+  struct Left {
+    double since = 0;  // when its leave was heard of; 0: it is there
+    std::uint64_t calls = 0;
+  };
+  std::vector<Left> left_;
   struct Told {
     RecentCalls recent;
     std::uint64_t compared = 0;  // so many calls of both

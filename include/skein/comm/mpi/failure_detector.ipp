@@ -35,7 +35,7 @@ SKEIN_MPI_INLINE void FailureDetector::serve() {
     if (note.id != id_) continue;
     if (note.kind == Verdict) throw CommError(note.text);
     if (note.kind == Question) askers_.push_back(status.MPI_SOURCE);
-    if (note.kind == Leave) left_[static_cast<std::size_t>(status.MPI_SOURCE)] = seconds_now();
+    if (note.kind == Leave) left_[static_cast<std::size_t>(status.MPI_SOURCE)] = {seconds_now(), note.call};
     if (note.kind == Answer) notes_[static_cast<std::size_t>(status.MPI_SOURCE)] = note;
     if (note.kind != Answer && note.kind != History) continue;
     std::vector<Told>& told = calls_of_[status.MPI_SOURCE];
@@ -85,12 +85,12 @@ SKEIN_MPI_INLINE void FailureDetector::tell_all(const std::string& verdict) {
   others([&](int q) { send(Verdict, 0, verdict, q); });
 }
 
-SKEIN_MPI_INLINE void FailureDetector::tell_leave() {
-  others([&](int q) { send(Leave, 0, "", q); });
+SKEIN_MPI_INLINE void FailureDetector::tell_leave(std::uint64_t calls) {
+  others([&](int q) { send(Leave, calls, "", q); });
 }
 
 SKEIN_MPI_INLINE bool FailureDetector::has_left(int q) const {
-  const double since = left_[static_cast<std::size_t>(q)];
+  const double since = left_[static_cast<std::size_t>(q)].since;
   return since > 0 && seconds_now() - since >= 0.3;
 }
 
