@@ -20,6 +20,7 @@
 #include "../../support/collectives.hpp"
 #include "../../support/processes.hpp"
 #include "../../support/temporary_folder.hpp"
+#include "skein/comm/self/self_comm.hpp"
 #include "skein/comm/thread/spawn.hpp"
 
 namespace sk = skein;
@@ -291,6 +292,20 @@ TEST_CASE("a meeting's file is read with care") {
   CHECK_THAT(refused(begin + "time 1\nsize 1\nend\n"), Contains("no address"));
   CHECK_THAT(refused(begin + "time 1\nsize 1\nat nowhere\nend\n"), Contains("is no address"));
   CHECK_THAT(refused(std::string(20000, 'x')), Contains("longer than 16 kB"));
+}
+
+TEST_CASE("a part that another is assigned to has been left: who calls it is told at once") {
+  std::string text;
+  try {
+    sk::spawn(2, [](sk::ThreadComm& threads) {
+      sk::SelfComm alone;
+      sk::ControlComm world = sk::ControlComm::over(threads, 3), part = world.split(0);
+      if (threads.rank() == 1) part = sk::ControlComm::over(alone, 3);
+      part.barrier();
+      world.barrier();
+    });
+  } catch (const sk::CommError& e) { text = e.what(); }
+  CHECK_THAT(text, Contains("barrier (call 0): rank 1 returned and will not arrive"));
 }
 
 TEST_CASE("a rank that does not come to a call is named on every rank; one that is killed at once") {

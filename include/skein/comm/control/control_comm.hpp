@@ -111,7 +111,7 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   }
 
   ControlComm(ControlComm&&) = default;
-  ControlComm& operator=(ControlComm&&) = default;
+  ControlComm& operator=(ControlComm&& o) noexcept;
   ~ControlComm();
 
   int rank() const { return engine_->rank(); }

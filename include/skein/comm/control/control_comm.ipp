@@ -151,6 +151,12 @@ SKEIN_INLINE ControlComm ControlComm::from_launcher(MeetOptions options) {
   return from_environment(std::move(options), alone);
 }
 
+SKEIN_INLINE ControlComm& ControlComm::operator=(ControlComm&& o) noexcept {
+  std::swap(engine_, o.engine_);
+  std::swap(uncaught_, o.uncaught_);
+  return *this;
+}
+
 SKEIN_INLINE ControlComm::~ControlComm() {
   if (!engine_ || engine_->client().failed()) return;
   if (detail::fault_leaves(uncaught_))
