@@ -3,6 +3,7 @@
 // up, messages match by rank and tag whatever their order and length, and what goes wrong is named within the deadline.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <string>
@@ -184,4 +185,25 @@ TEST_CASE("who waits or polls for a message of a rank that has left is told, thr
     part.reset();
   }
   world.barrier();
+}
+
+TEST_CASE("a communicator that has failed writes nothing that is still on its way into what its receives were given",
+          "[distributed]") {
+  sk::MpiComm world = world_within(20);
+  if (world.size() == 1) return;
+  std::vector<int> first(1000), second(1000);
+  if (world.rank() == 0) {
+    auto a = world.irecv(first, 1, 1), b = world.irecv(second, 1, 2);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(thrown([&] { world.fail("a fault"); }) == "a fault");
+    std::fill(first.begin(), first.end(), 7);  // as whoever has this memory next
+    CHECK(thrown([&] { b.wait(); }) == "a fault");
+    CHECK(std::count(first.begin(), first.end(), 7) == 1000);
+  } else {
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (world.rank() == 1) world.send(first, 0, 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
 }

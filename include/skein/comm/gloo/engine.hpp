@@ -257,7 +257,7 @@ class GlooEngine {
   }
   void end() {
     failed_ = true;
-    if (memory_) memory_->withdraw();
+    if (memory_) memory_->withdraw(), links_->keep();
     stop();
   }
   void stop() {

@@ -90,7 +90,7 @@ SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
   if (queue_->shares_memory()) queue_->segment().fail(message);
   else if (size_ > 1 && !verdict_received_) detector_->tell_all(message);
   queue_->keep();
-  if (point_to_point_) point_to_point_->keep();
+  with_messages([](auto& m) { m.keep(); });
   failed_ = true;
   message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
   throw CommError(message_);

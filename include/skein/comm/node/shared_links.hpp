@@ -30,6 +30,8 @@ class SharedLinks {
   bool test(Ticket& ticket);
   /// Moves what can be moved; false where nothing could.
   bool progress();
+  /// The communicator has failed: nothing moves any more, whose memory may be another's by now.
+  void keep() { kept_ = true; }
   /// Works until no message waits for room, at most so many seconds, or until over().
   template <class Over> void deliver(double limit, Over&& over) {
     const double end = seconds_now() + limit;
@@ -106,6 +108,7 @@ class SharedLinks {
   std::vector<Transfer> pool_;
   int active_ = 0, posted_ = 0, waiting_ = 0;  // transfers not seen complete; receives not complete; messages in to_
   std::uint64_t started_ = 0;
+  bool kept_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -35,6 +35,7 @@ SKEIN_INLINE bool SharedLinks::test(Ticket& ticket) {
 
 SKEIN_INLINE bool SharedLinks::progress() {
   bool moved = false;
+  if (kept_) return false;
   if (waiting_ > 0)
     for (std::size_t q = 0; q < to_.size(); ++q) moved = push(static_cast<int>(q)) || moved;
   if (posted_ > 0)
