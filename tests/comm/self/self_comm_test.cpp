@@ -3,6 +3,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <stdexcept>
+
 #include "../../support/collectives.hpp"
 
 namespace sk = skein;
@@ -18,6 +20,18 @@ TEST_CASE("a world of one does not wait for itself") {
   sk::SelfComm world;
   int x = 0;
   CHECK_THROWS_WITH(world.recv(std::span<int>(&x, 1), 0), "recv: a world of one waits for a message that it has not sent");
+}
+
+TEST_CASE("a world of one refuses what larger worlds refuse") {
+  sk::SelfComm world;
+  CHECK_THROWS_WITH(world.split(-1), "split: a colour is 0 or more; it is -1");
+  int x = 0, y = 0;
+  auto outer = world.irecv(std::span<int>(&x, 1), 0, 1);
+  try {
+    const auto inner = world.irecv(std::span<int>(&y, 1), 0, 2);
+    throw std::runtime_error("passes through");
+  } catch (const std::runtime_error&) {}
+  CHECK_THROWS_WITH(outer.poll(), Catch::Contains("an exception passed through a message of this world of one"));
 }
 
 TEST_CASE("receives of a world of one get the messages of a tag in the order in which they were started") {

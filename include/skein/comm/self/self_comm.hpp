@@ -54,7 +54,10 @@ class SelfComm : public comm::Messages<SelfComm, Cpu> {
   /// Ranks that share this machine's cores.
   int node_size() const { return 1; }
   /// A world of one again.
-  SelfComm split(int, int = 0) { return {}; }
+  SelfComm split(int color, int = 0) {
+    comm::check_color(color);
+    return {};
+  }
   engine_type& engine() { return engine_; }
 
  private:

@@ -54,7 +54,7 @@ SKEIN_INLINE std::vector<SelfEngine::Wanted>::iterator SelfEngine::find(const Ti
 SKEIN_INLINE bool SelfEngine::test(Ticket& t) {
   if (t.message < 0) return true;
   const auto w = find(t);
-  if (w == wanted_.end()) return true;
+  if (w == wanted_.end()) throw CommError("recv: an exception passed through a message of this world of one, and ended it");
   if (!w->complete) return false;
   const std::size_t came = w->came, wanted = w->bytes;
   wanted_.erase(w);
