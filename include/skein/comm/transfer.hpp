@@ -9,6 +9,11 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// What is said of a message of another length than the span that it came to.
+inline std::string length_text(std::size_t came, std::size_t span) {
+  return "the message has " + std::to_string(came) + " bytes, the receiver's span " + std::to_string(span);
+}
+
 /// A started send or receive, in a pool of its transport's.
 struct Transfer {
   bool active = false, complete = false, sends = false, matched = false;
@@ -30,9 +35,8 @@ struct Transfer {
   void end() {
     active = false;
     if (sends || came == bytes) return;
-    const std::string span = std::to_string(bytes);
-    if (came > bytes) throw CommError(text() + ": the message is longer than the receiver's span of " + span + " bytes");
-    throw CommError(text() + ": the message has " + std::to_string(came) + " bytes, the receiver's span " + span);
+    if (came < bytes) throw CommError(text() + ": " + length_text(came, bytes));
+    throw CommError(text() + ": the message is longer than the receiver's span of " + std::to_string(bytes) + " bytes");
   }
 };
 

@@ -26,6 +26,9 @@ TEST_CASE("a world of one refuses what larger worlds refuse") {
   sk::SelfComm world;
   CHECK_THROWS_WITH(world.split(-1), "split: a colour is 0 or more; it is -1");
   int x = 0, y = 0;
+  const std::vector<int> two(2);
+  world.send(two, 0, 3);
+  CHECK_THROWS_WITH(world.recv(std::span<int>(&x, 1), 0, 3), "recv: the message has 8 bytes, the receiver's span 4");
   auto outer = world.irecv(std::span<int>(&x, 1), 0, 1);
   try {
     const auto inner = world.irecv(std::span<int>(&y, 1), 0, 2);

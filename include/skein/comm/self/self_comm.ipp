@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of self_comm.hpp.
 #pragma once
+#include "../transfer.hpp"
 #include "self_comm.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -58,8 +59,7 @@ SKEIN_INLINE bool SelfEngine::test(Ticket& t) {
   if (!w->complete) return false;
   const std::size_t came = w->came, wanted = w->bytes;
   wanted_.erase(w);
-  if (came != wanted)
-    throw CommError("recv: the message has " + std::to_string(came) + " bytes, the span " + std::to_string(wanted));
+  if (came != wanted) throw CommError("recv: " + length_text(came, wanted));
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of world.hpp.
 #pragma once
+#include "../transfer.hpp"
 #include "world.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -260,9 +261,7 @@ SKEIN_INLINE void SimWorld::finish(int rank, SimGroup& group, Ticket& t) {
   const SimReceive r = me.mail.finish(t.number);
   for (std::size_t p = 0; p < group.members.size(); ++p)
     if (group.members[p] == r.peer) t.peer = static_cast<int>(p);
-  if (r.came != r.bytes)
-    throw CommError("recv on rank " + std::to_string(rank) + ": the message has " + std::to_string(r.came) +
-                    " bytes, the receiver's span " + std::to_string(r.bytes));
+  if (r.came != r.bytes) throw CommError("recv on rank " + std::to_string(rank) + ": " + length_text(r.came, r.bytes));
 }
 
 SKEIN_INLINE void SimWorld::perform(SimGroup& group, SimCall& call, std::uint64_t number) {

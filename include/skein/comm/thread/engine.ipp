@@ -3,6 +3,7 @@
 #pragma once
 #include <limits>
 
+#include "../transfer.hpp"
 #include "engine.hpp"
 
 SKEIN_BEGIN_COLD
@@ -210,9 +211,8 @@ SKEIN_INLINE bool ThreadEngine::message_done(Ticket& t) {
   const bool sends = m.sends;
   m.state.store(Message::Free, std::memory_order_release);
   if (state == Message::WrongSize)
-    throw CommError(std::string(sends ? "send" : "recv") + " on rank " + std::to_string(rank_) + ": the message has " +
-                    std::to_string(sends ? bytes : other) + " bytes, the receiver's span " +
-                    std::to_string(sends ? other : bytes));
+    throw CommError(std::string(sends ? "send" : "recv") + " on rank " + std::to_string(rank_) + ": " +
+                    (sends ? length_text(bytes, other) : length_text(other, bytes)));
   return true;
 }
 
