@@ -29,7 +29,7 @@ class ThreadEngine {
   bool test(Ticket& t) {
     progress();
     const bool done = t.message < 0 ? head_ >= t.number : message_done(t);
-    if (!done && ++tests_ % 32 == 0) look_for_who_left(t);  // who polls never comes to check()
+    if (!done && ++tests_ % 32 == 0) look_for_who_left(message_of(t));  // who polls never comes to check()
     return done;
   }
   void wait(Ticket& t);
@@ -59,10 +59,21 @@ class ThreadEngine {
 
   void wait_until(std::uint64_t number);
 
+  // The message that a ticket names; null where that is a collective.
+  Message* message_of(const Ticket& t) {
+    return t.message < 0 ? nullptr : &team_->pools[static_cast<std::size_t>(rank_)][t.message];
+  }
+  // What is waited for: a message, or (null) the need of the current call.
+  bool has_come(const Message* message) const;
   // After a nap that did not help: has someone failed, gone, or been too long?
-  void check(Deadline& timer, Message* message);
-  // The same without the last.
-  void look_for_who_left(const Ticket& t);
+  void check(Deadline& timer, const Message* message);
+  // Fails where those that could still bring it have returned.
+  void look_for_who_left(const Message* message);
+  // The current call lacks rank r.
+  bool lacks(int r) const { return !Need{&team_->line(r), need_.which, need_.value}.met(); }
+  // "recv from rank 1 (tag 4) on rank 0: "; "barrier (call 3): rank 1", and before it the public call that those have not made.
+  std::string message_text(const Message& m) const;
+  std::string call_text(const std::string& who, bool absent) const;
 
   // Waits until no rank is inside a buffer of this one, and takes unmatched messages back.
   void quiesce();

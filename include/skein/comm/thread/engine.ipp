@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of engine.hpp.
 #pragma once
-#include <limits>
-
 #include "../transfer.hpp"
 #include "engine.hpp"
 
@@ -120,46 +118,49 @@ SKEIN_INLINE void ThreadEngine::wait_until(std::uint64_t number) {
   }
 }
 
-SKEIN_INLINE void ThreadEngine::check(Deadline& timer, Message* message) {
-  if (team_->failure->happened()) leave();
-  if (message ? message->state.load(std::memory_order_acquire) != Message::Pending : need_.met()) return;
-  timer.start();
-  const bool late = timer.over();
-  if (message) {
-    const int peer = message->peer;
-    bool gone = peer != rank_ && team_->size > 1;  // all who could be the other half
-    for (int r = 0; r < team_->size; ++r)
-      gone = gone && (r == rank_ || (peer >= 0 && r != peer) || team_->line(r).gone.load(std::memory_order_seq_cst) != 0);
-    if (!late && !gone) return;
-    if (message->state.load(std::memory_order_seq_cst) != Message::Pending) return;
-    fail(std::string(message->sends ? "send to " : "recv from ") + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) +
-         " (tag " + std::to_string(message->tag) + ") on rank " + std::to_string(rank_) + ": " +
-         (!gone      ? "no counterpart within " + seconds_text(timer.limit())
-          : peer < 0 ? "all other ranks have returned and make no further call"
-                     : "that rank has returned and makes no further call"));
-  }
-  const auto missing = [&](int r) { return !Need{&team_->line(r), need_.which, need_.value}.met(); };
-  const auto gone = [&](int r) { return team_->line(r).gone.load(std::memory_order_seq_cst) != 0 && missing(r); };
-  bool any_gone = false;
-  for (int r = 0; r < team_->size; ++r) any_gone = any_gone || gone(r);
-  if (!late && !any_gone) return;
-  const std::uint64_t call = head_ < worked_ ? head_ : worked_;
-  const Signature& own = team_->post(rank_, call).signature;
-  std::string text = need_.which == Team::Posted || any_gone ? not_called_text(own, ranks_text(team_->size, missing)) : "";
-  text += describe(own) + " (call " + std::to_string(call) + "): ";
-  if (any_gone) text += ranks_text(team_->size, gone) + " returned and will not arrive";
-  else if (need_.which == Team::Posted)
-    text += ranks_text(team_->size, missing) + " did not arrive within " + seconds_text(timer.limit());
-  else
-    text += ranks_text(team_->size, missing) + " arrived but made no progress within " + seconds_text(timer.limit()) +
-            ": what is started has to be polled or waited for";
-  if (need_.met()) return;
-  fail(text);
+SKEIN_INLINE bool ThreadEngine::has_come(const Message* message) const {
+  return message ? message->state.load(std::memory_order_seq_cst) != Message::Pending : need_.met();
 }
 
-SKEIN_INLINE void ThreadEngine::look_for_who_left(const Ticket& t) {
-  Deadline never(std::numeric_limits<double>::infinity());
-  check(never, t.message < 0 ? nullptr : &team_->pools[static_cast<std::size_t>(rank_)][t.message]);
+SKEIN_INLINE void ThreadEngine::check(Deadline& timer, const Message* message) {
+  if (team_->failure->happened()) leave();
+  look_for_who_left(message);
+  if (has_come(message)) return;
+  timer.start();
+  if (!timer.over()) return;
+  const std::string within = " within " + seconds_text(timer.limit());
+  if (message) fail(message_text(*message) + "no counterpart" + within);
+  const bool absent = need_.which == Team::Posted;
+  const std::string text = call_text(ranks_text(team_->size, [&](int r) { return lacks(r); }), absent);
+  if (need_.met()) return;
+  fail(text + (absent ? " did not arrive" + within
+                      : " arrived but made no progress" + within + ": what is started has to be polled or waited for"));
+}
+
+SKEIN_INLINE void ThreadEngine::look_for_who_left(const Message* message) {
+  const auto gone = [&](int r) { return team_->line(r).gone.load(std::memory_order_seq_cst) != 0; };
+  if (!message) {
+    const std::string who = some_ranks_text(team_->size, [&](int r) { return gone(r) && lacks(r); });
+    if (!who.empty()) fail(call_text(who, true) + " returned and will not arrive");
+    return;
+  }
+  const int peer = message->peer;
+  bool all_gone = peer != rank_ && team_->size > 1;  // all who could be the other half
+  for (int r = 0; r < team_->size; ++r) all_gone = all_gone && (r == rank_ || (peer >= 0 && r != peer) || gone(r));
+  if (!all_gone || has_come(message)) return;
+  fail(message_text(*message) + (peer < 0 ? "all other ranks have returned and make no further call"
+                                          : "that rank has returned and makes no further call"));
+}
+
+SKEIN_INLINE std::string ThreadEngine::message_text(const Message& m) const {
+  return std::string(m.sends ? "send to " : "recv from ") + (m.peer < 0 ? "any rank" : "rank " + std::to_string(m.peer)) +
+         " (tag " + std::to_string(m.tag) + ") on rank " + std::to_string(rank_) + ": ";
+}
+
+SKEIN_INLINE std::string ThreadEngine::call_text(const std::string& who, bool absent) const {
+  const std::uint64_t call = head_ < worked_ ? head_ : worked_;
+  const Signature& own = team_->post(rank_, call).signature;
+  return (absent ? not_called_text(own, who) : "") + describe(own) + " (call " + std::to_string(call) + "): " + who;
 }
 
 SKEIN_INLINE void ThreadEngine::quiesce() {
