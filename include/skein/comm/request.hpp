@@ -51,7 +51,7 @@ template <class Engine> class [[nodiscard]] Request {
   void wait() {
     if (Engine* engine = std::exchange(engine_, nullptr)) engine->wait(ticket_);
   }
-  /// Waits for a message, at most so long; true once it is complete. Throws CommError where the communicator has failed; that
+  /// Waits at most so long; true once the call is complete. Throws CommError where the communicator has failed; that
   /// nobody comes is for the caller to see.
   bool wait_for(std::chrono::nanoseconds limit) {
     if (!engine_) return true;

@@ -256,6 +256,28 @@ TEST_CASE("a started all_reduce is complete only after everyone has worked on it
       within(30));
 }
 
+TEST_CASE("a short message that has left, and a collective, are waited for a while too") {
+  CHECK_NOTHROW(sk::spawn(
+      2,
+      [](sk::ThreadComm& world) {
+        std::vector<int> data(10, 1), out(10, 7);
+        if (world.rank() == 0) {
+          auto sent = world.isend(out, 1);  // nobody has asked for it yet
+          collectives::require(sent.wait_for(20s) && sent.done(), "a message that has left");
+          auto sum = world.start_all_reduce(data);
+          collectives::require(!sum.wait_for(5ms), "a sum without rank 1");
+          world.send(out, 1, 2);
+          collectives::require(sum.wait_for(20s), "the sum");
+        } else {
+          world.recv(out, 0, 2);
+          world.all_reduce(data);
+          world.recv(out, 0);
+        }
+        collectives::require(data[9] == 2, "the sum");
+      },
+      within(30)));
+}
+
 TEST_CASE("more calls in flight than the ring holds") {
   sk::spawn(
       3,

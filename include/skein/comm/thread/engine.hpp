@@ -34,7 +34,8 @@ class ThreadEngine {
   }
   void wait(Ticket& t);
 
-  /// Waits for a message, at most so long; true once it is complete. No deadline: whoever calls this knows better whom it misses.
+  /// Waits for a message or a collective, at most so long; true once it is complete. No deadline: whoever calls this knows better
+  /// whom it misses.
   bool wait_some(Ticket& t, std::chrono::nanoseconds limit);
 
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag);

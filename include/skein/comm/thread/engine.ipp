@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of engine.hpp.
 #pragma once
+#include <algorithm>
+
 #include "../transfer.hpp"
 #include "engine.hpp"
 
@@ -39,10 +41,16 @@ SKEIN_INLINE Message& ThreadEngine::spin_for_message(const Ticket& t) {
 }
 
 SKEIN_INLINE bool ThreadEngine::wait_some(Ticket& t, std::chrono::nanoseconds limit) {
-  Message& m = spin_for_message(t);
-  if (test(t)) return true;
-  m.sleep(limit);
-  return test(t);
+  constexpr std::chrono::nanoseconds longest = std::chrono::milliseconds(20);  // then a failure is looked for
+  const double end = seconds_now() + std::chrono::duration<double>(limit).count();
+  Message* const message = t.message < 0 ? nullptr : &spin_for_message(t);
+  while (!test(t)) {
+    const std::chrono::nanoseconds left(static_cast<long long>(1e9 * std::min(1.0, end - seconds_now())));
+    if (left.count() <= 0) return false;
+    if (message) message->sleep(std::min(left, longest));
+    else wait_for(need_, team_->spins, Reach::Process, std::min(left, longest));
+  }
+  return true;
 }
 
 SKEIN_INLINE Ticket ThreadEngine::start_send(const void* data, std::size_t bytes, int to, int tag) {
