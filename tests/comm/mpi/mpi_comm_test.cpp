@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <thread>
 
@@ -50,6 +51,21 @@ TEST_CASE("ends with an exception inside run", "[.]") {
     if (w.rank() == 1) throw sk::ShapeError("run ends all");
     w.barrier();
   });
+}
+
+TEST_CASE("begins again after the end of MPI", "[.]") {
+  MPI_Finalize();
+  try {
+    (void)make_world();
+  } catch (const sk::CommError& e) { std::printf("%s\n", e.what()); }
+  std::fflush(stdout);
+  std::_Exit(0);
+}
+
+TEST_CASE("a world after the end of MPI is refused with a sentence") {
+  const auto [text, status] = run_job("begins again after the end of MPI");
+  CHECK_THAT(text, Contains("MPI has ended with an earlier world"));
+  CHECK(status == 0);
 }
 
 TEST_CASE("an exception that nobody catches ends all ranks with its message") {

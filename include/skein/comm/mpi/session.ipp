@@ -39,8 +39,13 @@ SKEIN_MPI_INLINE void terminate_all() {
 }
 
 SKEIN_MPI_INLINE void MpiSession::start(int& argc, char**& argv) {
-  int initialized = 0, provided = 0;
+  int initialized = 0, finalised = 0, provided = 0;
   MPI_Initialized(&initialized);
+  MPI_Finalized(&finalised);
+  if (finalised)
+    throw CommError(
+        "MpiComm{argc, argv}: MPI has ended with an earlier world, or by the program, and begins once in a process: make one "
+        "world that lives as long as all that uses it");
   if (!initialized) {
     const LongWait wait("MPI_Init_thread", -1, 60);
     check_mpi(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
