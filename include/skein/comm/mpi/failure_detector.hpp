@@ -59,7 +59,9 @@ class FailureDetector {
   /// Rank q has said so, long enough ago that what it had sent before has come.
   bool has_left(int q) const;
   /// And it has not made this call, counted from 0.
-  bool has_left_before(int q, std::uint64_t call) const { return has_left(q) && left_[static_cast<std::size_t>(q)].calls <= call; }
+  bool has_left_before(int q, std::uint64_t call) const {
+    return has_left(q) && left_[static_cast<std::size_t>(q)].calls <= call;
+  }
 
  private:
   enum Kind : std::uint32_t { None, Question, Answer, Verdict, History, Leave };
