@@ -606,8 +606,7 @@ TEST_CASE("A file of a training with other inverses is refused", "[optim]") {
 }
 
 TEST_CASE("Kfac refuses what makes no sense", "[optim]") {
-  CHECK_THROWS_WITH((optim::Kfac{.damping = 0}.check()),
-                    Catch::Contains("Kfac{.damping = 0}: the damping must be positive"));
+  CHECK_THROWS_WITH((optim::Kfac{.damping = 0}.check()), Catch::Contains("Kfac{.damping = 0}: the damping must be positive"));
   CHECK_THROWS_WITH((optim::Kfac{.damping = INFINITY}.check()), Catch::Contains("Kfac{.damping = inf}: it must be finite"));
   CHECK_THROWS_WITH((optim::Kfac{.inverse_every = 0}.check()), Catch::Contains("an interval is at least one step"));
   CHECK_THROWS_WITH((optim::Kfac{.inverse_rank = 8}.check()), Catch::Contains("goes with .inverse = KfacInverse::cholesky"));
