@@ -271,7 +271,7 @@ TEST_CASE("Classes that would lie in one folder, and values that are no pixels, 
     CHECK_THAT(says({name}), Contains("the class name \"" + name + "\" is no name of a folder"));
   CHECK_FALSE(std::filesystem::exists(folder / "set"));
   CHECK_THAT(fault([&] { write_image_folder(images(3).normalize(0.5, 0.1), folder / "set"); }),
-             Contains("sample 0 has the value -5.0") && Contains("set.normalize(0, 1)"));
+             Contains("sample 0 has the value -5, and pixels") && Contains("set.normalize(0, 1)"));
   const InMemory<float> unknown(sk::Extents{3, {1, 1, 1}}, std::vector<float>{NAN}, std::vector<std::int32_t>{0}, 0, 1,
                                 NonFinite::keep);
   CHECK_THAT(fault([&] { write_image_folder(unknown, folder / "set"); }), Contains("sample 0 has the value nan"));

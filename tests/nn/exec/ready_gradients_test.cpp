@@ -60,15 +60,15 @@ TEST_CASE("a sink hears of the gradients behind a layer before it sums the layer
     };
     Twin both, gradients_alone, statistics_alone;
     step({.gradients = &both, .statistics = &both});
-    CHECK(both.statistics == std::vector<long>{all, offset_of_last_layer()});  // of forward and of backward
+    CHECK(both.statistics == std::vector<long>{all, all, offset_of_last_layer()});  // forward, in double two, and backward
     CHECK(both.next == 0);
 
     step({.gradients = &gradients_alone});
     CHECK((gradients_alone.next == 0 && gradients_alone.statistics.empty()));
     step({.statistics = &statistics_alone});
-    CHECK((statistics_alone.next == all && statistics_alone.statistics == std::vector<long>{all, all}));
+    CHECK((statistics_alone.next == all && statistics_alone.statistics == std::vector<long>{all, all, all}));
 
     (void)executor.evaluate(batch);  // nobody is told of an evaluation
-    CHECK(statistics_alone.statistics.size() == 2);
+    CHECK(statistics_alone.statistics.size() == 3);
   }
 }
