@@ -7,20 +7,13 @@
 #include "options.hpp"
 #include "output_kind.hpp"
 
-namespace skein::inline SKEIN_ABI::check {
-template <int N> struct outputs_of_linear {  // of its own: with a wrong assertion in it a Linear would be no layer to clang
-  static_assert(N > 0, "Linear needs at least one output");
-};
-}  // namespace skein::inline SKEIN_ABI::check
-
 namespace skein::inline SKEIN_ABI::nn {
 
 /// N outputs. Options: NoBias, WeightInit<Init::...>, BiasInit<Init::...>.
 template <int N, class... Options> struct Linear {
   using options =
       detail::LayerOptions<List<NoBias, WeightInit<Init::fan_in_uniform>, BiasInit<Init::fan_in_uniform>>, Options...>;
-  static_assert(sizeof(check::outputs_of_linear<N>) > 0);
-  static constexpr int outputs = N > 0 ? N : 1;  // of none: its sentence alone is the error
+  static_assert(N > 0, "Linear needs at least one output");
   static constexpr OutputKind gives = OutputKind::logits;
   static constexpr bool has_bias = !detail::has_option<NoBias>(options{});
   static constexpr Init weight_init = detail::option<WeightInit>(options{}), bias_init = detail::option<BiasInit>(options{});
@@ -28,39 +21,38 @@ template <int N, class... Options> struct Linear {
   static constexpr LayerInfo describe(Extents in) {
     const int k = static_cast<int>(in.count());
     LayerInfo info;
-    info.output = {1, {outputs}};
-    info.parameters[0] = {.name = "weight", .extents = {2, {k, outputs}}, .init = weight_init, .fan_in = k, .fan_out = outputs};
+    info.output = {1, {N}};
+    info.parameters[0] = {.name = "weight", .extents = {2, {k, N}}, .init = weight_init, .fan_in = k, .fan_out = N};
     if (has_bias)
-      info.parameters[1] = {
-          .name = "bias", .extents = {1, {outputs}}, .init = bias_init, .fan_in = k, .fan_out = outputs, .decay = false};
-    info.flops = 2L * k * outputs;
+      info.parameters[1] = {.name = "bias", .extents = {1, {N}}, .init = bias_init, .fan_in = k, .fan_out = N, .decay = false};
+    info.flops = 2L * k * N;
     info.saves_input = true;
     info.overwrites_gradients = true;
-    info.curvature[0] = {k + (has_bias ? 1L : 0L), outputs};
+    info.curvature[0] = {k + (has_bias ? 1L : 0L), N};
     info.fault = in.flat() ? Fault::none : Fault::wants_flat;
     return info;
   }
 
   template <class Device> static constexpr KernelNeeds needs(Extents in) {
-    return ops::dense_needs<Device>(static_cast<int>(in.count()), outputs);
+    return ops::dense_needs<Device>(static_cast<int>(in.count()), N);
   }
 
   template <class In, class Frame> static void forward(Frame& f) { forward_with<In, ops::Keep>(f); }
 
   template <class In, class Frame> static void backward(Frame& f) {
     input_gradient<In>(f, f.dy);
-    parameter_gradients<In>(f, f.dy, row_pitch(outputs), has_bias);
+    parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias);
   }
 
   template <class In, class Frame> static void backward_input(Frame& f) { input_gradient<In>(f, f.dy); }
   template <class In, class Frame> static void backward_parameters(Frame& f) {
-    parameter_gradients<In>(f, f.dy, row_pitch(outputs), has_bias);
+    parameter_gradients<In>(f, f.dy, row_pitch(N), has_bias);
   }
 
   /// The transposed copy that backward reads; each worker a part.
   template <class In, class Frame> static void pack_weights(Frame& f) {
     if constexpr (needs<typename Frame::Device>(In::extents).packed_weights > 0) {
-      const auto [lo, hi] = f.context->worker.slice(outputs, 8);
+      const auto [lo, hi] = f.context->worker.slice(N, 8);
       Kernels<In, Frame>::pack_weights(lo, hi, f.parameters, f.packed_weights);
     }
   }
@@ -74,16 +66,16 @@ template <int N, class... Options> struct Linear {
 
   // ---- the parts, for composites
 
-  /// dy: (batch, row_pitch(outputs)), of the product.
+  /// dy: (batch, row_pitch(N)), of the product.
   template <class In, class Frame, class Sums>
   static void add_factors(const Frame& f, const typename Frame::Activation* dy, const Sums& sums) {
     sums.inputs(f.x, f.batch, In::count, row_pitch(In::count));
-    sums.gradients(dy, f.batch, row_pitch(outputs));
+    sums.gradients(dy, f.batch, row_pitch(N));
   }
 
   template <class In, class Frame> using Kernels =
-      ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), outputs>;
-  template <class In> static constexpr long bias_at = In::count* row_pitch(outputs);
+      ops::Dense<typename Frame::Device, typename Frame::Scalar, static_cast<int>(In::count), N>;
+  template <class In> static constexpr long bias_at = In::count* row_pitch(N);
 
   template <class In, class Frame> static Kernels<In, Frame> kernels(const Frame& f) {
     return Kernels<In, Frame>(ops::DenseOptions{.tf32 = f.context && f.context->math == FloatMath::tf32});
@@ -103,7 +95,7 @@ template <int N, class... Options> struct Linear {
     auto* db = sums_bias ? f.gradients + bias_at<In> : nullptr;
     kernels<In>(f).template prepare<Finish>(f.batch, weights(f), bias<In>(f), f.gradients, db);
   }
-  /// f.dx where somebody wants it. dy: (batch, row_pitch(outputs)).
+  /// f.dx where somebody wants it. dy: (batch, row_pitch(N)).
   template <class In, class Frame> static void input_gradient(Frame& f, const typename Frame::Activation* dy) {
     if (f.dx) kernels<In>(f).input_gradient(f.batch, dy, weights(f), f.packed_weights, f.workspace, f.dx);
   }

@@ -18,9 +18,9 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
 
   static constexpr LayerInfo describe(Extents in) {
     LayerInfo info = Base::describe(in);
-    info.saved_for_backward = row_pitch(Base::outputs);  // the gradient before the activation
+    info.saved_for_backward = row_pitch(N);  // the gradient before the activation
     info.saved_by_backward = true;
-    info.flops += Base::outputs;
+    info.flops += N;
     info.saves_output = true;
     return info;
   }
@@ -34,12 +34,12 @@ template <int N, class... Options, class Activation> struct LinearActivation<Lin
   /// Sums the bias gradient on its way, unless that is divided among the workers.
   template <class In, class Frame> static void backward_input(Frame& f) {
     auto* sums = Base::has_bias && !split<In>(f) ? f.gradients + Base::template bias_at<In> : nullptr;
-    ops::chain_and_sum<typename Frame::Device, Base::outputs, detail::Chain<Function>>(f.batch, f.dy, f.y, between(f), sums,
-                                                                                       f.context->accumulate);
+    ops::chain_and_sum<typename Frame::Device, N, detail::Chain<Function>>(f.batch, f.dy, f.y, between(f), sums,
+                                                                           f.context->accumulate);
     Base::template input_gradient<In>(f, between(f));
   }
   template <class In, class Frame> static void backward_parameters(Frame& f) {
-    Base::template parameter_gradients<In>(f, between(f), row_pitch(Base::outputs), Base::has_bias && split<In>(f));
+    Base::template parameter_gradients<In>(f, between(f), row_pitch(N), Base::has_bias && split<In>(f));
   }
   /// The gradient between product and activation is what backward has saved.
   template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) {
