@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of options.hpp.
 #pragma once
-#include <cmath>
-
 #include "../../core/error.hpp"
 #include "options.hpp"
 #include "tables.hpp"
@@ -11,11 +9,10 @@ namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE void SimOptions::check() const {
   comm::check_links("simulate", network);
-  const auto is_time = [](double s) { return s >= 0 && std::isfinite(s); };
-  if (!is_time(jitter) || !is_time(measured) || !is_time(poll) || poll == 0)
+  if (!comm::is_time(jitter) || !comm::is_time(measured) || !comm::is_time(poll) || poll == 0)
     throw ArgumentError("simulate: .jitter and .measured are 0 or more, and a poll takes time; all are finite");
   for (const double s : slow)
-    if (!is_time(s) || s == 0)
+    if (!comm::is_time(s) || s == 0)
       throw ArgumentError("simulate: .slow are factors of the time to compute, more than 0 and finite; one is " +
                           std::to_string(s));
 }

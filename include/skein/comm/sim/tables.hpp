@@ -2,6 +2,7 @@
 // Which table a collective is played by: what a simulated and a delayed network have in common.
 #pragma once
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "../../plan/collective_tables.hpp"
@@ -32,6 +33,8 @@ template <class Use> void with_table_of(const CollectiveCall& o, int n, const pl
   plan::with_table(choice, n, count, [&](const auto& table) { use(table); });
 }
 
+/// Seconds, or a factor of them, that a clock can go on by: finite, 0 or more.
+constexpr bool is_time(double s) { return s >= 0 && s <= std::numeric_limits<double>::max(); }
 /// Throws ArgumentError, of `who`, where a message, a byte or the sum of one would take a negative time, or no finite one.
 void check_links(const char* who, const plan::Network& links);
 /// Seconds until the last of n ranks is through, where all come at once; an all-reduce by the cheapest algorithm.

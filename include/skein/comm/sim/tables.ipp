@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of tables.hpp.
 #pragma once
-#include <cmath>
-
 #include "../../core/error.hpp"
 #include "../../core/text.hpp"
 #include "tables.hpp"
@@ -11,7 +9,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE void check_links(const char* who, const plan::Network& links) {
   for (const double seconds : {links.near.alpha, links.near.beta, links.far.alpha, links.far.beta, links.gamma})
-    if (!(seconds >= 0) || std::isinf(seconds))
+    if (!is_time(seconds))
       throw ArgumentError(
           text("{}: a message, a byte or its sum takes {} seconds on the network: give finite ones, 0 or more", who, seconds));
 }

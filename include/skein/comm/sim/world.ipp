@@ -44,7 +44,7 @@ SKEIN_INLINE double SimWorld::now(int rank) {
 
 SKEIN_INLINE void SimWorld::compute(int rank, double seconds) {
   enter(rank);
-  if (!(seconds >= 0 && seconds < sim_never)) throw ArgumentError("compute: seconds are 0 or more: " + std::to_string(seconds));
+  if (!is_time(seconds)) throw ArgumentError("compute: seconds are 0 or more: " + std::to_string(seconds));
   spend(of(rank), seconds * slowness(rank) * jitter(static_cast<std::uint64_t>(rank), of(rank).draws++));
   leave(rank);
 }
