@@ -245,6 +245,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   }
   /// Forward moves running statistics before anybody knows whether the step counts: here they are as they were before it.
   void keep_buffers() {
+    if constexpr (!on_host<Device> && !Model::scales_loss) return;  // on a device only steps that overflow are left out
     if (kept_buffers_.empty())
       for (auto& h : run_.local_stages.stages) kept_buffers_.emplace_back(model().buffers(h.stage).size, model().where());
     copy_buffers(true);
