@@ -243,7 +243,10 @@ int main(int argc, char** argv) {
     right &= convolution<Geometry{28, 28, 512, 128, 1, 1, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{14, 14, 256, 1024, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{14, 14, 1024, 256, 1, 1, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{7, 7, 2048, 512, 1, 1, 0}>(report, 16, "ResNet-50");
   }
   right &= linear<64, 10>(report, 128);
   right &= linear<512, 512>(report, 128);

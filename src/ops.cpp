@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: kernels of float that most networks share.
 #include <skein/ops/cpu/optimizer.hpp>
+#include <skein/ops/cpu/packed_panels.hpp>
 #include <skein/ops/cpu/softmax.hpp>
 #include <skein/ops/cpu/tile.hpp>
 #include <skein/ops/cpu/transpose.hpp>
@@ -14,5 +15,6 @@ template void adam<float>(const AdamArguments<float>&);
 template double sum_of_squares<float>(const UpdateArguments<float>&);
 #define SKEIN_NOTHING
 SKEIN_PANELS_OF_FLOAT(SKEIN_NOTHING)
+SKEIN_PACKED_PANELS_OF_FLOAT(SKEIN_NOTHING)
 #endif
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

@@ -76,8 +76,8 @@ TEST_CASE("The output of a normalisation is made again in backward, not kept", "
   STATIC_REQUIRE(host<Before<false>, Image>.kept_activations == 100 * 12);  // the input of the second
   STATIC_REQUIRE(host<Twice<false>, Image>.kept_activations == 100 * 12);   // either the input of BatchNorm or its output
   STATIC_REQUIRE(host<Twice<true>, Image>.kept_activations == 2 * 100 * 12);
-  STATIC_REQUIRE(host<Flat<false>, sk::Shape<16>>.kept_activations == sk::row_pitch(20) + nn::whole_line(33));
-  STATIC_REQUIRE(host<Flat<true>, sk::Shape<16>>.kept_activations == 2 * (sk::row_pitch(20) + nn::whole_line(33)));
+  STATIC_REQUIRE(host<Flat<false>, sk::Shape<16>>.kept_activations == sk::row_pitch(20) + sk::whole_line(33));
+  STATIC_REQUIRE(host<Flat<true>, sk::Shape<16>>.kept_activations == 2 * (sk::row_pitch(20) + sk::whole_line(33)));
   // A block of ResNet keeps its output alone, beside what its convolutions keep; the first convolution keeps none.
   using Deep = sk::models::CifarResNet<20>;
   constexpr auto all = host<Deep, sk::Shape<32, 32, 3>>;
@@ -157,5 +157,5 @@ TEST_CASE("Only arrays that some edge or gradient takes are there", "[nn]") {
   STATIC_REQUIRE(host<Sequential<Linear<512>, Relu, Linear<512>, Relu, Linear<10>>, sk::Shape<256>>.scratch == 0);
   STATIC_REQUIRE(host<Sequential<Linear<30>, nn::Tanh>, sk::Shape<4>>.scratch == 0);  // one layer
   STATIC_REQUIRE(host<Sequential<Linear<30>, Linear<70>, Linear<7>>, sk::Shape<4>>.scratch ==
-                 nn::whole_line(30) + nn::whole_line(70));
+                 sk::whole_line(30) + sk::whole_line(70));
 }

@@ -65,13 +65,16 @@ template <int A, int B, int C, int D> struct MakeShape<4, A, B, C, D> { using ty
 template <bool OfTokens, int Rank, int A, int B, int C, int D> struct MakeEdge : MakeShape<Rank, A, B, C, D> {};
 template <int A, int B, int C, int D> struct MakeEdge<true, 1, A, B, C, D> { using type = Tokens<A>; };
 
+/// n, rounded up to 16: scalars whose arrays begin at multiples of a cache line, whether they are of 4 or 8 bytes.
+constexpr long whole_line(long n) { return (n + 15) / 16 * 16; }
+
 /// The length of a stored row of n values: whole vectors, and never a multiple of 512, which would alias in the first-level
 /// cache (an sgemm over rows of 512 floats runs at 60 % of one over rows of 528). A function of n alone, never of the
 /// instruction set or the device: else ranks and files would disagree.
 constexpr long row_pitch(long n) {
   if (n <= 4) return n;
   if (n <= 8) return 8;
-  const long rounded = (n + 15) / 16 * 16;
+  const long rounded = whole_line(n);
   return rounded % 512 == 0 ? rounded + 16 : rounded;
 }
 

@@ -8,8 +8,6 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// Offsets of per-sample arrays are kept at multiples of a cache line.
-constexpr long whole_line(long scalars) { return (scalars + 15) / 16 * 16; }
 /// A number of bytes, rounded up to whole cache lines.
 constexpr long whole_line_bytes(long bytes) { return (bytes + 63) / 64 * 64; }
 

@@ -15,7 +15,8 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g) {
 #if SKEIN_WITH_XSIMD
   const bool rows = is_pointwise(g.conv) && g.conv.stride == 1;  // both gradients in one pass over the pixels
-  const bool few = g.conv.channels <= 8 || (g.conv.stride <= 2 && g.conv.channels <= 64 && g.conv.filters <= 64 && !rows);
+  const int most = g.conv.stride == 1 ? 128 : 64;
+  const bool few = g.conv.channels <= 8 || (g.conv.stride <= 2 && g.conv.channels <= most && g.conv.filters <= most && !rows);
   const bool pooled = g.pooled() && g.conv.channels <= 64 && g.conv.filters <= 128;
   return takes_direct(g) && (pooled || few || !onednn_takes<Scalar>);
 #else
@@ -30,16 +31,15 @@ constexpr ConvReluPoolGeometry executed(const ConvReluPoolGeometry& g) {
 constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& pooled) {
   const ConvReluPoolGeometry g = executed(pooled);
   const long direct = takes_direct(g) ? DirectPlan{g}.packed_weights() : 0,
-             onednn = runs_direct<float>(g) ? 0 : onednn_packed_weights(g.conv),
-             pointwise = runs_direct<float>(g) ? 0 : onednn_packed(g.conv) + pointwise_packed_weights(g.conv);
-  return std::max({direct, onednn, pointwise});
+             others = is_pointwise(g.conv) ? pointwise_packed_weights(g.conv) : onednn_packed_weights(g.conv);
+  return runs_direct<float>(g) ? direct : std::max(direct, others);
 }
 /// Scalars of a worker's workspace for the geometry, enough for any scalar type.
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& pooled) {
   const ConvReluPoolGeometry g = executed(pooled);
   const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0,
-             onednn = runs_direct<float>(g) ? 0 : onednn_workspace(g.conv);
-  return direct > onednn ? direct : onednn;
+             others = is_pointwise(g.conv) ? pointwise_workspace(g.conv) : onednn_workspace(g.conv);
+  return runs_direct<float>(g) ? direct : std::max(direct, others);
 }
 
 /// The plain loops, in the form of the other kernels.
@@ -56,11 +56,10 @@ template <class Scalar> struct ReferenceConv2d {
 template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static constexpr bool direct = runs_direct<Scalar>({G});
   static constexpr bool pointwise = !direct && is_pointwise(G) && std::is_floating_point_v<Scalar>;
-  /// Both ways; else forward alone, where a window is one pixel and filters are many.
-  static constexpr bool onednn = !direct && onednn_takes<Scalar> && !(pointwise && PointwiseConv2d<Scalar, G>::own_forward);
+  static constexpr bool onednn = !direct && !pointwise && onednn_takes<Scalar>;
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;
-    else return std::string_view(onednn ? pointwise ? "oneDNN, backward by rows" : "oneDNN" : pointwise ? "rows" : "reference");
+    else return std::string_view(pointwise ? "rows" : onednn ? "oneDNN" : "reference");
   }
   static constexpr std::string_view name = name_of();
   /// It can add to dx.
@@ -68,8 +67,8 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
 
   static void pack_weights(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::pack_weights(c);
-    if constexpr (onednn) onednn_conv2d<G>().pack_weights(c, pointwise);
-    if constexpr (pointwise) PointwiseConv2d<Scalar, G>::pack_weights(c.weight, c.packed_weights + onednn_packed(G));
+    if constexpr (onednn) onednn_conv2d<G>().pack_weights(c);
+    if constexpr (pointwise) PointwiseConv2d<Scalar, G>::pack_weights(c);
   }
   static void prepare(long batch) {
     if constexpr (onednn) onednn_conv2d<G>().prepare(batch);
@@ -77,7 +76,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static void forward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr);
     else if constexpr (onednn) onednn_conv2d<G>().forward(c);
-    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::forward(c, c.packed_weights + onednn_packed(G));
+    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::forward(c);
     else ReferenceConv2d<Scalar>::forward(G, c);
   }
   /// The same; done(first, count) is called as soon as these images' outputs are written, while they are in the cache.
@@ -103,7 +102,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   }
   static void backward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::backward(c, nullptr);
-    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::backward(c, c.packed_weights + onednn_packed(G));
+    else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::backward(c);
     else if constexpr (onednn) onednn_conv2d<G>().backward(c);
     else ReferenceConv2d<Scalar>::backward(G, c);
   }

@@ -21,14 +21,14 @@ constexpr long onednn_filters(long n) {
 /// blocks, in groups only where they are many.
 constexpr long onednn_packed(const Conv2dGeometry& g) {
   const long window = g.window_count(), in = g.group_channels(), out = g.group_filters();
-  const long each = round16(in) * onednn_filters(out) * window * g.groups, across = round16(g.groups) * in * out * window;
-  return round16(g.groups == 1 || (in >= 8 && out >= 8) ? each : across);
+  const long each = whole_line(in) * onednn_filters(out) * window * g.groups, across = whole_line(g.groups) * in * out * window;
+  return whole_line(g.groups == 1 || (in >= 8 && out >= 8) ? each : across);
 }
 /// Scalars: packed for forward and for backward data.
 constexpr long onednn_packed_weights(const Conv2dGeometry& g) { return 2 * onednn_packed(g); }
 /// Scalars: the weights' gradient packed and plain, the bias's.
 constexpr long onednn_workspace(const Conv2dGeometry& g) {
-  return onednn_packed(g) + round16(g.weight_rows() * g.weight_pitch()) + round16(g.weight_pitch());
+  return onednn_packed(g) + whole_line(g.weight_rows() * g.weight_pitch()) + whole_line(g.weight_pitch());
 }
 
 #if SKEIN_WITH_ONEDNN
@@ -49,10 +49,9 @@ class OneDnnConv2d {
 
   /// All weights are in the layouts that oneDNN likes. A layout that is refused for its size is as slow as plain loops.
   bool accepted() const { return accepted_; }
-  /// forward_alone: what backward() reads is another's.
-  void pack_weights(const Conv2dCall<float>& c, bool forward_alone = false) {
+  void pack_weights(const Conv2dCall<float>& c) {
     if (to_forward_) to_forward_->run({c.weight, c.packed_weights});
-    if (to_data_ && !forward_alone) to_data_->run({c.weight, c.packed_weights + onednn_packed(g_)});
+    if (to_data_) to_data_->run({c.weight, c.packed_weights + onednn_packed(g_)});
   }
   void prepare(long batch) {
     if (batch > 0) at(batch);
@@ -71,7 +70,7 @@ class OneDnnConv2d {
     if (!c.dweight) return;
     const long count = g_.weight_rows() * g_.weight_pitch();
     float* plain = c.workspace + onednn_packed(g_);
-    float* bias = plain + round16(count);
+    float* bias = plain + whole_line(count);
     float* to = from_gradient_ ? c.workspace : plain;
     p.weights->run({c.x, c.dy, to, bias});
     if (from_gradient_) from_gradient_->run({to, plain});

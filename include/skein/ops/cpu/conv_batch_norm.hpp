@@ -11,11 +11,11 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Scalars of folded weights and bias, enough for any scalar type.
 constexpr long folded_weights(const Conv2dGeometry& g) {
-  return takes_direct({g}) ? round16(g.weight_rows() * g.weight_pitch()) + round16(g.weight_pitch() + 16) : 0;
+  return takes_direct({g}) ? whole_line(g.weight_rows() * g.weight_pitch()) + whole_line(g.weight_pitch() + 16) : 0;
 }
 /// Scalars of a worker's workspace: the convolution's, the normalisation's, folded weights.
 constexpr long conv_batch_norm_workspace(const Conv2dGeometry& g) {
-  return round16(conv2d_workspace({g})) + batch_norm_workspace(g.filters) + folded_weights(g);
+  return whole_line(conv2d_workspace({g})) + batch_norm_workspace(g.filters) + folded_weights(g);
 }
 
 /// Both calls are of one layer: c.y is n.x, memory from forward to backward, (batch, out_count). n.workspace lies behind the
@@ -98,7 +98,7 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
   static void run_folded(const Conv2dCall<Scalar>& c, const Call& n) requires folds {
     const ColumnAffine<Scalar> k = Norm::affine(n);
     Scalar* const weight = n.workspace + batch_norm_workspace(G.filters);
-    Scalar* const bias = weight + round16(G.weight_rows() * G.weight_pitch());
+    Scalar* const bias = weight + whole_line(G.weight_rows() * G.weight_pitch());
     for (long r = 0; r < G.weight_rows(); ++r)
       for (long f = 0; f < G.weight_pitch(); ++f) {
         const long i = r * G.weight_pitch() + f;

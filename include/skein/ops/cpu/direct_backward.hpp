@@ -52,7 +52,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
     Scalar bias[repeats * filters] = {};
     [[maybe_unused]] Scalar* zeros = c.workspace + P.zeros_at();
-    if constexpr (Turned::possible()) std::memset(zeros, 0, (round16(P.conv().channels) + 16) * sizeof(Scalar));
+    if constexpr (Turned::possible()) std::memset(zeros, 0, (whole_line(P.conv().channels) + 16) * sizeof(Scalar));
     for (long n = 0; n < c.batch; n += group) {
       const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
       const Scalar* g = P.g.relu || made ? masked : c.dy + n * P.g.out_count();

@@ -27,9 +27,6 @@ struct ConvReluPoolGeometry {
 
 namespace cpu {
 
-/// n, rounded up to a multiple of 16.
-constexpr long round16(long n) { return (n + 15) / 16 * 16; }
-
 /// Nothing is called behind an image's forward pass.
 struct NothingDone {
   void operator()(long) const {}
@@ -47,12 +44,12 @@ struct DirectPlan {
   constexpr const Conv2dGeometry& conv() const { return g.conv; }
   constexpr int windows() const { return g.pool_kernel * g.pool_kernel; }
   constexpr int row_values() const { return conv().kernel * conv().channels; }  // of a patch: contiguous
-  constexpr long row_values_pitch() const { return round16(row_values()); }
+  constexpr long row_values_pitch() const { return whole_line(row_values()); }
   constexpr long taps() const { return 1L * conv().kernel * conv().kernel * conv().channels; }
   constexpr long padded_width() const { return conv().width + 2 * conv().padding; }
   constexpr long padded_height() const { return conv().height + 2 * conv().padding; }
   constexpr long padded_row() const { return padded_width() * conv().channels; }
-  constexpr long padded_image() const { return round16(padded_height() * padded_row() + row_values_pitch() + 16); }
+  constexpr long padded_image() const { return whole_line(padded_height() * padded_row() + row_values_pitch() + 16); }
 
   /// The kernels that vectorise over the width keep the winners by channel, the others by pixel.
   constexpr long winner_plane() const { return (g.pixels() + 15 + 16) / 16 * 16; }
@@ -65,7 +62,8 @@ struct DirectPlan {
   constexpr int line() const { return whole_windows() ? g.out_width() : conv().out_width(); }  // outputs a row
   constexpr int phases() const { return window_stride() * conv().stride; }
   constexpr long phase_width() const {
-    return round16((padded_width() + phases() - 1) / phases() + (conv().kernel + window() * conv().stride) / phases() + 1 + 16);
+    return whole_line((padded_width() + phases() - 1) / phases() + (conv().kernel + window() * conv().stride) / phases() + 1 +
+                      16);
   }
   constexpr long planes() const {
     const long rows = padded_height() + conv().kernel + phases();
@@ -92,35 +90,35 @@ struct DirectPlan {
   }
 
   // Derived weights.
-  constexpr long padded_filters() const { return round16(conv().filters) + 16; }
+  constexpr long padded_filters() const { return whole_line(conv().filters) + 16; }
   constexpr long bias_at() const { return 0; }
   constexpr long packed_at() const { return padded_filters(); }  // for vectors over the width
-  constexpr long packed() const { return conv().channels <= 8 ? round16((conv().filters + 26) * taps()) : 0; }
+  constexpr long packed() const { return conv().channels <= 8 ? whole_line((conv().filters + 26) * taps()) : 0; }
   constexpr long flipped_at() const { return packed_at() + packed(); }  // (filters, kernel, row_values_pitch)
   constexpr long flipped() const { return conv().filters * conv().kernel * row_values_pitch(); }
   constexpr long flipped_or_turned() const {
     const long transposed =
         turns() || strides_data() ? 1L * conv().kernel * conv().kernel * conv().filters * row_pitch(conv().channels) : 0;
-    return round16(transposed > flipped() ? transposed : flipped());
+    return whole_line(transposed > flipped() ? transposed : flipped());
   }
   constexpr long packed_weights() const { return flipped_at() + flipped_or_turned(); }
 
   // Workspace. Forward and backward use it in turn.
-  constexpr long rows_pitch() const { return round16(conv().filters); }  // a pixel of `rows`
-  constexpr long rows() const { return round16(g.pool_kernel * conv().out_width() * rows_pitch() + 32); }
-  constexpr long lines() const { return padded_filters() * round16(line() + 16); }
+  constexpr long rows_pitch() const { return whole_line(conv().filters); }  // a pixel of `rows`
+  constexpr long rows() const { return whole_line(g.pool_kernel * conv().out_width() * rows_pitch() + 32); }
+  constexpr long lines() const { return padded_filters() * whole_line(line() + 16); }
   constexpr long forward_image() const { return conv().channels <= 8 && planes() > padded_image() ? planes() : padded_image(); }
   constexpr long rows_at() const { return forward_image(); }
   constexpr long values_at() const { return rows_at() + rows(); }
   constexpr long places_at() const { return values_at() + lines(); }
   constexpr long output_row_at() const { return places_at() + lines(); }
-  constexpr long forward_workspace() const { return output_row_at() + round16((line() + 16L) * conv().filters + 32); }
+  constexpr long forward_workspace() const { return output_row_at() + whole_line((line() + 16L) * conv().filters + 32); }
 
   constexpr int group() const {  // images between two loads of the weights' gradient
     const long n = 8192 / (padded_image() > 0 ? padded_image() : 1);
     return n < 1 ? 1 : n > 4 ? 4 : static_cast<int>(n);
   }
-  constexpr long masked() const { return round16(g.out_count() + 16); }
+  constexpr long masked() const { return whole_line(g.out_count() + 16); }
   constexpr long masked_at() const { return group() * padded_image(); }
   constexpr long dweight_at() const { return masked_at() + group() * masked(); }
   constexpr long dx_at() const { return dweight_at() + flipped(); }
@@ -129,7 +127,9 @@ struct DirectPlan {
   constexpr long alive_at() const {
     return zeros_at() > dx_at() + padded_image() ? zeros_at() : dx_at() + padded_image();
   }  // bytes, where nothing pools
-  constexpr long backward_workspace() const { return alive_at() + round16(g.out_count() + 16) + round16(conv().channels) + 16; }
+  constexpr long backward_workspace() const {
+    return alive_at() + whole_line(g.out_count() + 16) + whole_line(conv().channels) + 16;
+  }
   constexpr long workspace() const {
     return forward_workspace() > backward_workspace() ? forward_workspace() : backward_workspace();
   }

@@ -18,7 +18,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
   static constexpr int phases = P.phases();
   static constexpr bool by_channel = P.g.pooled() && P.whole_windows();  // how the winners lie
   static constexpr long width = P.phase_width(), row_pitch = phases * width, plane_rows = P.padded_height() + kernel + phases;
-  static constexpr long line_pitch = round16(line + 16);
+  static constexpr long line_pitch = whole_line(line + 16);
   /// Filters in registers at a time: each holds its window's sums and one weight.
   static constexpr int most = (accumulators >= 24 ? 30 : 15) / (places + 1);
   static constexpr int blocks = (filters + most - 1) / most, together = (filters + blocks - 1) / blocks;

@@ -32,8 +32,8 @@ template <class Scalar, int N> struct ColumnPlan {
 
 /// C = op(A) B + start over N columns. Turned: A is stored (k, m). Masked: what C holds behind its last column stays zero
 /// whatever B holds there.
-template <int N, bool Turned, bool Masked, class Finish = Keep, class Scalar, class Fetch = NoFetch>
-SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share share = {}, Fetch fetch = {}) {
+template <int N, bool Turned, bool Masked, class Finish = Keep, class Scalar>
+SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share share = {}) {
   using Plan = ColumnPlan<Scalar, N>;
   using Stored = std::conditional_t<is_rectifier<Finish>, Keep, Finish>;
   [&]<int... I>(std::integer_sequence<int, I...>) {
@@ -45,7 +45,7 @@ SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share sha
       using V = std::conditional_t<(Index < Plan::panels), typename Plan::V, typename Plan::Tail>;
       if constexpr (masked) p.left = N - Plan::first(Index) - (width - 1) * static_cast<int>(V::size);
       if constexpr (is_rectifier<Finish>) p.rectified = true;
-      panel<V, width, Turned, masked, Stored>(p, fetch.in_panel(Index));
+      panel<V, width, Turned, masked, Stored>(p);
     };
     const int each[] = {(one(std::integral_constant<int, I>{}), 0)...};
     (void)each;

@@ -41,7 +41,7 @@ template <class Cell> struct RecurrentSizes {
   constexpr long kept(long steps) const {
     const long state = row_pitch(hidden), scratch = std::max(Cell::splits ? row_pitch(columns()) : 0, row_pitch(inputs));
     const long all = steps * row_pitch(columns()) + (steps + 1) * (Cell::memory ? 2 : 1) * state + 2 * state + scratch;
-    return (all + 15) / 16 * 16;
+    return whole_line(all);
   }
   constexpr long packed_weights() const {
     return row_products_packed(inputs, columns()) + row_products_packed(hidden, columns());

@@ -38,35 +38,8 @@ template <class Scalar> struct Product {
 /// Keep, for a C that is larger than the caches, its rows multiples of a vector: see stream_to.
 struct KeepByStream : Keep {};
 
-/// For operands that stay in the caches.
-struct NoFetch {
-  NoFetch in_panel(int) const { return {}; }
-};
-/// For an A whose rows, whole lines of the cache, lie one behind the other in an array larger than the caches: a tile that is
-/// computed fetches the rows that a later one reads into the second-level cache, and where `also` is not null as many rows of
-/// that array. A few lines at a time: a core that asks for all of them at once waits until most are there. The processor's own
-/// prefetching does not follow several short rows at a time.
-template <class Scalar> struct FetchAhead {
-  static constexpr long ahead = 12, line = 64 / static_cast<long>(sizeof(Scalar));  // rows, values
-  const Scalar* a = nullptr;
-  const Scalar* also = nullptr;
-  long also_width = 0;  // values a row
-
-  /// The first panels of a product fetch; the others find the rows there.
-  FetchAhead in_panel(int panel) const { return panel < 4 ? *this : FetchAhead{}; }
-  /// At value k of `width`, a multiple of a line, of the tile that has `rows` rows from `first` on.
-  SKEIN_ALWAYS_INLINE void at(long k, long width, long first, int rows) const {
-    if (a) fetch(a + (first + ahead) * width + rows * k, rows * line);
-    if (!also) return;
-    const long all = rows * also_width, each = (all + width - 1) / width * line, begin = k / line * each;
-    fetch(also + first * also_width + begin, each < all - begin ? each : all - begin);
-  }
-
- private:
-  static SKEIN_ALWAYS_INLINE void fetch(const Scalar* from, long values) {
-    for (long k = 0; k < values; k += line) __builtin_prefetch(from + k, 0, 2);
-  }
-};
+/// Nothing is fetched: for operands that stay in the caches.
+struct NoFetch {};
 
 namespace detail {
 template <class V> SKEIN_ALWAYS_INLINE auto first_lanes(int n) {

@@ -31,7 +31,7 @@ template <class Value, class Parameter> struct DeviceConv2dCall {
 };
 
 /// Where the bias lies behind the packed filters, and how many values both are.
-constexpr long conv2d_bias_at(const Conv2dGeometry& g) { return (g.weight_rows() * g.filters + 15) / 16 * 16; }
+constexpr long conv2d_bias_at(const Conv2dGeometry& g) { return whole_line(g.weight_rows() * g.filters); }
 /// Values of the packed filters with the bias behind them.
 constexpr long conv2d_device_packed_weights(const Conv2dGeometry& g) { return conv2d_bias_at(g) + g.weight_pitch(); }
 
