@@ -74,7 +74,7 @@ TEST_CASE("columns of the summary are as wide as their widest cell", "[nn]") {
 TEST_CASE("the summary says which kernel runs a convolution: direct for few channels, oneDNN for many, loops for neither",
           "[nn]") {
   using Convolutions =
-      nn::Sequential<nn::Conv2d<16, sk::Kernel<3>, sk::Padding<1>>, nn::Conv2d<80, sk::Kernel<3>, sk::Padding<1>, sk::NoBias>,
+      nn::Sequential<nn::Conv2d<16, sk::Kernel<3>, sk::Padding<1>>, nn::Conv2d<144, sk::Kernel<3>, sk::Padding<1>, sk::NoBias>,
                      nn::BatchNorm<>, nn::Relu, nn::Conv2d<256, sk::Kernel<3>, sk::Padding<1>>,
                      nn::Conv2d<256, sk::Kernel<3>, sk::Groups<256>>>;
   using Images = sk::Shape<16, 16, 3>;

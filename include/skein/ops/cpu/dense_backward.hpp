@@ -24,6 +24,7 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
     constexpr int rows = P.conv().out_height(), window = P.conv().kernel;
     for (int r = 0; r < rows; r += rows_together) {
       const int end = r + rows_together < rows ? r + rows_together : rows;
+      [[maybe_unused]] int part = 0;
       for (int ky = 0; ky < window; ++ky)
         for (int v = 0; v < vectors; v += chunk)
           for (int kx = 0; kx < (padded ? 1 : window); ++kx) {
@@ -31,6 +32,11 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
                                        : Pixels{std::max(r, first(ky)), std::min(end, behind(ky, P.conv().height)), first(kx),
                                                 behind(kx, P.conv().width)};
             each_block(image, g + v * lanes, ky, kx, seen, to + v * lanes);
+            if constexpr (fetches) {
+              fetch_part(image + 1L * end * P.conv().stride * row, rows_together * P.conv().stride * row, part);
+              fetch_part(g + 1L * end * P.conv().out_width() * filters, 1L * rows_together * P.conv().out_width() * filters,
+                         part++);
+            }
           }
     }
   }
@@ -59,6 +65,15 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
   static constexpr int behind(int place, int size) {
     const int stride = P.conv().stride, outputs = (size + 2 * P.conv().padding - P.conv().kernel) / stride + 1;
     return std::min(outputs, (size + P.conv().padding - place + stride - 1) / stride);
+  }
+  /// The rows behind a block of them are fetched while that is computed, a part with each place of the window: where a stride or
+  /// many filters keep the processor from seeing which lines come next, and all lines of the image are read.
+  static constexpr bool fetches = !padded && P.conv().kernel >= P.conv().stride && filters >= 32;
+  static SKEIN_ALWAYS_INLINE void fetch_part(const Scalar* from, long values, int part) {
+    constexpr long line = 64 / static_cast<long>(sizeof(Scalar)),
+                   parts = 1L * P.conv().kernel * P.conv().kernel * vectors / chunk;
+    const long each = (values / line + parts - 1) / parts * line;
+    for (long i = part * each; i < (part + 1) * each; i += line) __builtin_prefetch(from + i, 0, 2);
   }
   static void each_block(const Scalar* image, const Scalar* g, int ky, int kx, const Pixels& p, Scalar* to) {
     constexpr int origin = padded ? 0 : P.conv().padding;

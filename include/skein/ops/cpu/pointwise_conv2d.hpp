@@ -111,7 +111,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   /// visit(pixels, where they begin in the input, and in the output): neighbours, or what is read of a line.
   template <class Visit> static void each_block(long batch, Visit visit) {
     if constexpr (G.stride == 1) {
-      const long all = batch * G.in_pixels(), few = (G.channels > G.filters ? 24L : 48L) * 1024 / (G.channels + G.filters);
+      const long all = batch * G.in_pixels(), few = (G.channels > G.filters ? 36L : 48L) * 1024 / (G.channels + G.filters);
       const long rows = has_few_weights(G) ? std::max(32L, few) : all;
       for (long r = 0; r < all; r += rows) visit(std::min(rows, all - r), r * G.channels, r * G.filters);
     } else {

@@ -83,6 +83,7 @@ template <class Scalar, DirectPlan P> struct StridedData {
   static SKEIN_NOINLINE void block(const Scalar* g, int y, int i, const Scalar* transposed, Scalar* dx, bool adds) {
     constexpr long pixel = 1L * stride * channels;
     dx += (1L * i * stride + Phase) * channels;
+    for (int p = 0; p < N; ++p) __builtin_prefetch(dx + (1L * P.conv().width + p * stride) * channels, 1, 2);  // the next row
     for (int v = 0; v < vectors; v += chunk) {
       V sum[N][chunk];
 #pragma GCC unroll 16
