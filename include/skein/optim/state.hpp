@@ -199,7 +199,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
 
  private:
   /// State arrays begin on whole lines, and an element of the parameters stands in its line where it does there.
-  long pitch() const { return (kept_.end + 15) / 16 * 16 - kept_.begin / 16 * 16; }
+  long pitch() const { return whole_line(kept_.end) - kept_.begin / 16 * 16; }
   /// The ranges where the kernels are, unless one rate and decay serve all.
   void make_factors(Device where) {
     if constexpr (ops::OptimizerKernels<Device>::takes_ranges) {

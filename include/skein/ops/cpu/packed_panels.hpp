@@ -86,13 +86,13 @@ template <class Scalar> class PackedPanels {
         p.ldc = columns_;
         p.start = begin > 0 ? p.c : bias ? bias + first : nullptr;
         p.start_pitch = begin > 0 ? columns_ : 0;
-        FetchNext<Scalar> fetch{.a = first < 2 * widest ? p.a : nullptr, .lda = depth_, .c = p.c, .ldc = columns_};
+        FetchNext<Scalar> fetch{
+            .a = first < 2 * widest ? p.a : nullptr, .lda = depth_, .c = streams ? nullptr : p.c, .ldc = columns_};
         fetch.columns = width;
         fetch.tile_rows = fetch.next_rows = p.m;
         if (read_next && begin == 0) fetch.next = read_next + r * columns_ + first;
         fetch.next_pitch = columns_;
-        if (streams) fetch.c = nullptr, run<KeepByStream>(p, fetch);
-        else run<Keep>(p, fetch);
+        streams ? run<KeepByStream>(p, fetch) : run<Keep>(p, fetch);
         panel_begin += p.k * width;
       });
     }

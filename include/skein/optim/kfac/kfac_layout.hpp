@@ -135,7 +135,7 @@ class KfacLayout {
   void list_pieces() {
     for (std::size_t k = 0; k < places_.size(); ++k) {
       const bool apart = !form_.eigenvalues && !places_[k].unit_wise && form_.whole(sizes_[k]);
-      const long g = places_[k].g, width = apart ? std::max(32L, (g / 8 + 15) / 16 * 16) : g;
+      const long g = places_[k].g, width = apart ? std::max(32L, whole_line(g / 8)) : g;
       for (long begin = 0; begin < g; begin += width) pieces_.push_back({k, begin, std::min(g, begin + width)});
     }
   }

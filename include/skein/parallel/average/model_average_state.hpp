@@ -218,7 +218,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
       Fragment f;
       f.range = {std::min(stored, 16 * (lines * i / parts)), std::min(stored, 16 * (lines * (i + 1) / parts))};
       f.place = place;
-      f.width = static_cast<std::size_t>(((f.range.end - f.range.begin) * arrays() + 15) / 16 * 16 + 16);
+      f.width = static_cast<std::size_t>(whole_line((f.range.end - f.range.begin) * arrays()) + 16);
       place += f.width;
       fragments_.push_back(std::move(f));
     }
