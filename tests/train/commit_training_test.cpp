@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <pthread.h>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -26,6 +27,7 @@
 #include <skein/train/trainer.hpp>
 #include <skein/train/while_busy.hpp>
 
+#include "../support/commit_trials.hpp"
 #include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
@@ -222,4 +224,20 @@ TEST_CASE("where there are no more threads the work is done all the same", "[tra
   CHECK(asked == 1);
   REQUIRE(::pthread_setattr_default_np(&before) == 0);
   ::pthread_attr_destroy(&before), ::pthread_attr_destroy(&huge);
+}
+
+TEST_CASE("how long a disk takes moves no simulated clock", "[train]") {
+  struct Simulated final : support::NoTraining {
+    int asked = 0;
+    bool simulated = true;
+    int ranks() const override { return 2; }
+    bool simulated_time() const override { return simulated; }
+    void reduce(std::span<double>) override { ++asked; }
+  } training;
+  const auto slow_disk = [] { std::this_thread::sleep_for(std::chrono::milliseconds(120)); };
+  st::detail::while_ranks_meet(training, slow_disk);
+  CHECK(training.asked == 1);
+  training.simulated = false;
+  st::detail::while_ranks_meet(training, slow_disk);
+  CHECK(training.asked > 2);
 }

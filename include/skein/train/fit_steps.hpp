@@ -161,6 +161,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   }
   std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
   bool has_servers() const override { return parallel::ServesUpdates<typename TrainStep::PolicyState>; }
+  bool simulated_time() const override { return PolicyState::simulated_time; }
 
   std::int64_t ignored_labels(const data::Batch<Scalar>& batch) override {
     const std::optional<std::int32_t> ignored = nn::ignored_label(train_step_.loss());

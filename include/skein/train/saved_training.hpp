@@ -79,6 +79,8 @@ class SavedTraining {
   virtual std::vector<std::string> texts_of_all(const std::string& own) = 0;
   /// Ranks that serve weights have no part in reduce(), and none in texts_of_all() while they serve.
   virtual bool has_servers() const { return false; }
+  /// Its ranks' clocks are a simulator's, which a look at how long a disk takes must not move.
+  virtual bool simulated_time() const { return false; }
 
  protected:
   ~SavedTraining() = default;
