@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "../reference/conv2d.hpp"
+#include "column_sums.hpp"
 #include "direct_conv2d.hpp"
 #include "packed_panels.hpp"
 #include "row_products.hpp"
@@ -104,9 +105,10 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
 #if SKEIN_WITH_XSIMD
     if constexpr (has_few_weights(G)) Rows::add_weight_gradient(count, c.x + in, pixel, dy, G.filters, c.dweight);
     else Panels::add_weight_gradient(count, G.channels, G.filters, c.x + in, dy, c.workspace, c.dweight, row_pitch(G.filters));
+    if (c.dbias)
+      column_sums<G.filters>(
+          ColumnSums<Scalar>{.rows = count, .pitch = G.filters, .dy = dy, .sums = c.dbias, .accumulate = true});
 #endif
-    for (long r = 0; c.dbias && r < count; ++r)
-      for (long f = 0; f < G.filters; ++f) c.dbias[f] += dy[r * G.filters + f];
   }
   /// visit(pixels, where they begin in the input, and in the output): neighbours, or what is read of a line.
   template <class Visit> static void each_block(long batch, Visit visit) {
