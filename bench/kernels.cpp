@@ -2,7 +2,8 @@
 // How fast are the kernels behind Conv2d and Linear beside oneDNN's own call of the same work on one thread: the convolutions of
 // ResNet-20 and ResNet-32 (batch 128) and of ResNet-50 (batch 16), forward, and both gradients; products of Linear layers? The
 // peer is the bare primitive with weights in the layout that it likes, made before; images lie as ours (NHWC), or as it likes:
-// the faster of the two. The floor is the flops over the rate of a large product of matrices.
+// the faster of the two. Both sides have four sets of arrays, which take turns. The floor is the flops over the rate of a large
+// product of matrices.
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -158,16 +159,25 @@ template <Geometry G> struct Ours {
 
 double rate = 0;
 
-bool add(Report& report, Line l, double flops, const Candidate& ours, const std::vector<Candidate>& peers, double difference) {
+/// Ours, and oneDNN's calls of the same work, over one set of arrays.
+struct Placed {
+  Candidate ours;
+  std::vector<Candidate> peers;
+};
+
+bool add(Report& report, Line l, double flops, const std::vector<Placed>& places, double difference) {
   const Plan plan = within(report.quick());
   l.threads = 1;
   l.floor = 1e3 * flops / rate;
   if (!(difference <= 1e-4)) l.accepted = false, l.add("results differ by " + number(difference));
-  if (const std::string reason = void_reason(ours, plan); !reason.empty()) l.accepted = false, l.add(reason);
+  if (const std::string reason = void_reason(places[0].ours, plan); !reason.empty()) l.accepted = false, l.add(reason);
+  const std::vector<Candidate>& peers = places[0].peers;
   std::size_t best = 0;
   for (std::size_t i = 1; i < peers.size(); ++i)
     if (alone(peers[i], {plan.slice, 10}).least_a < alone(peers[best], {plan.slice, 10}).least_a) best = i;
-  const Comparison c = compare(ours, peers[best], plan);
+  std::vector<std::pair<Candidate, Candidate>> pairs;
+  for (const Placed& p : places) pairs.emplace_back(p.ours, p.peers[best]);
+  const Comparison c = compare(pairs, plan);
   l.ours = 1e3 * c.a;
   l.peer = 1e3 * c.b;
   l.peer_name = best == 0 ? "oneDNN" : "oneDNN, its own layout of images";
@@ -178,22 +188,30 @@ bool add(Report& report, Line l, double flops, const Candidate& ours, const std:
 }
 
 template <Geometry G> bool convolution(Report& report, long n, const std::string& network) {
-  Ours<G> ours(n);
-  Bare like_ours(G, n, false), own(G, n, true);
-  const double difference = ours.difference(), flops = static_cast<double>(n) * static_cast<double>(G.flops());
+  struct Set {
+    Ours<G> ours;
+    Bare like_ours, own;
+    explicit Set(long images) : ours(images), like_ours(G, images, false), own(G, images, true) {}
+  };
+  std::vector<std::unique_ptr<Set>> sets;
+  std::vector<Placed> forward, backward;
+  for (int i = 0; i < 4; ++i) {
+    Set& s = *sets.emplace_back(std::make_unique<Set>(n));
+    forward.push_back({candidate([&s] { Ours<G>::Kernel::forward(s.ours.call); }),
+                       {candidate([&s] { s.like_ours.forward(); }), candidate([&s] { s.own.forward(); })}});
+    backward.push_back({candidate([&s] { Ours<G>::Kernel::backward(s.ours.call); }),
+                        {candidate([&s] { s.like_ours.backward(); }), candidate([&s] { s.own.backward(); })}});
+  }
+  const double difference = sets[0]->ours.difference(), flops = static_cast<double>(n) * static_cast<double>(G.flops());
   const bool few = G.channels >= 16 && G.channels <= 64 && G.filters <= 64;
   const std::string name = network + ", " + std::to_string(G.kernel) + " x " + std::to_string(G.kernel) + ", " +
                            std::to_string(G.channels) + " to " + std::to_string(G.filters) + ", " + std::to_string(G.height) +
                            " x " + std::to_string(G.width) + (G.stride > 1 ? ", stride 2" : "");
-  using Kernel = typename Ours<G>::Kernel;
   const Goal hope = few ? Goal{0.85} : Goal{};
-  const auto one = [](auto f) { return candidate(f); };
+  const std::string kernel(Ours<G>::Kernel::name);
   bool right =
-      add(report, {.metric = name + ", forward (" + std::string(Kernel::name) + ")", .must = {1.03}, .hope = hope}, flops,
-          one([&] { Kernel::forward(ours.call); }), {one([&] { like_ours.forward(); }), one([&] { own.forward(); })}, difference);
-  right &= add(report, {.metric = name + ", backward", .must = {1.03}, .hope = hope}, 2 * flops,
-               one([&] { Kernel::backward(ours.call); }), {one([&] { like_ours.backward(); }), one([&] { own.backward(); })},
-               difference);
+      add(report, {.metric = name + ", forward (" + kernel + ")", .must = {1.03}, .hope = hope}, flops, forward, difference);
+  right &= add(report, {.metric = name + ", backward", .must = {1.03}, .hope = hope}, 2 * flops, backward, difference);
   return right;
 }
 
@@ -219,7 +237,7 @@ template <int In, int Out> bool linear(Report& report, long n) {
              {.metric = "Linear, " + std::to_string(In) + " to " + std::to_string(Out) + ", batch " + std::to_string(n) + " (" +
                         std::string(Kernel::kernel()) + ")",
               .must = {1.03}},
-             2.0 * static_cast<double>(n) * In * Out, candidate(ours), {candidate(bare)}, most / large);
+             2.0 * static_cast<double>(n) * In * Out, {{candidate(ours), {candidate(bare)}}}, most / large);
 }
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "statistics.hpp"
@@ -67,10 +68,16 @@ struct Comparison {
   double cpu_ratio = 0, a = 0, b = 0, least_a = 0, least_b = 0;
 };
 
-inline Comparison compare(const Candidate& a, const Candidate& b, Plan plan) {
-  const long na = count_for(a, plan.slice), nb = count_for(b, plan.slice);
+/// The same pair several times, each with memory of its own: round by round another one takes its turn. How arrays lie in the
+/// machine's memory differs from one to the next, and is no property of the code.
+inline Comparison compare(const std::vector<std::pair<Candidate, Candidate>>& pairs, Plan plan) {
+  std::vector<std::pair<long, long>> counts;
+  for (const auto& [a, b] : pairs) counts.emplace_back(count_for(a, plan.slice), count_for(b, plan.slice));
   std::vector<double> ratios, cpu_ratios, as, bs;
   for (int i = 0; i < plan.rounds; ++i) {
+    const std::size_t k = static_cast<std::size_t>(i) % pairs.size();
+    const auto& [a, b] = pairs[k];
+    const auto [na, nb] = counts[k];
     const Slice a1 = a(na), b1 = b(nb), b2 = b(nb), a2 = a(na);
     const double per = static_cast<double>(nb) / static_cast<double>(na);
     ratios.push_back((a1.wall + a2.wall) / (b1.wall + b2.wall) * per);
@@ -80,6 +87,7 @@ inline Comparison compare(const Candidate& a, const Candidate& b, Plan plan) {
   }
   return {bootstrap(ratios), median(cpu_ratios), median(as), median(bs), minimum(as), minimum(bs)};
 }
+inline Comparison compare(const Candidate& a, const Candidate& b, Plan plan) { return compare({{a, b}}, plan); }
 
 /// A candidate alone.
 inline Comparison alone(const Candidate& a, Plan plan) {
