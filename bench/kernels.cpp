@@ -255,16 +255,27 @@ int main(int argc, char** argv) {
   right &= convolution<Geometry{56, 56, 64, 64, 1, 1, 0}>(report, 16, "ResNet-50");
   right &= convolution<Geometry{56, 56, 64, 64, 3, 1, 1}>(report, 16, "ResNet-50");
   right &= convolution<Geometry{56, 56, 64, 256, 1, 1, 0}>(report, 16, "ResNet-50");
-  if (!report.quick()) {
+  if (!report.quick()) {  // and so all that ResNet-50 has
+    right &= convolution<Geometry{224, 224, 3, 64, 7, 2, 3}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{56, 56, 256, 64, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{56, 56, 256, 128, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{56, 56, 128, 128, 3, 2, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{56, 56, 256, 512, 1, 2, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{28, 28, 128, 512, 1, 1, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{28, 28, 512, 128, 1, 1, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{28, 28, 512, 256, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{28, 28, 256, 256, 3, 2, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{28, 28, 512, 1024, 1, 2, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{14, 14, 256, 1024, 1, 1, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{14, 14, 1024, 256, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{14, 14, 1024, 512, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{14, 14, 512, 512, 3, 2, 1}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{14, 14, 1024, 2048, 1, 2, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");
     right &= convolution<Geometry{7, 7, 2048, 512, 1, 1, 0}>(report, 16, "ResNet-50");
+    right &= convolution<Geometry{7, 7, 512, 512, 3, 1, 1}>(report, 16, "ResNet-50");
   }
   right &= linear<64, 10>(report, 128);
   right &= linear<512, 512>(report, 128);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: kernels of float that most networks share.
+#include <skein/ops/cpu/gathered_conv2d.hpp>
 #include <skein/ops/cpu/optimizer.hpp>
 #include <skein/ops/cpu/packed_panels.hpp>
 #include <skein/ops/cpu/softmax.hpp>
@@ -10,6 +11,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 template void transpose<float>(long, long, long, const float*, long, float*, long);
 #if SKEIN_WITH_XSIMD
 template CrossEntropySums cross_entropy<float>(const CrossEntropyArguments<float>&);
+template class GatheredConv2d<float>;
 template void sgd<float>(const SgdArguments<float>&);
 template void adam<float>(const AdamArguments<float>&);
 template double sum_of_squares<float>(const UpdateArguments<float>&);

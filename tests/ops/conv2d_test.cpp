@@ -40,6 +40,15 @@ TEST_CASE("a convolution says which kernel runs it") {
   CHECK(kernel<strided, float> == (rows ? "rows" : onednn ? "oneDNN" : "reference"));
   CHECK(kernel<sequence, double> == (rows ? "rows" : "reference"));
   CHECK(kernel<large, float> == (rows ? "rows" : onednn ? "oneDNN" : "reference"));
+  constexpr Conv2dGeometry deep{14, 14, 256, 256, 3, 1, 1}, projection{14, 14, 1024, 2048, 1, 2};
+#if SKEIN_WITH_XSIMD
+  constexpr bool gathers = ops::cpu::accumulators <= 16;
+  CHECK(kernel<deep, float> == (gathers || !onednn ? "gathered rows" : "oneDNN"));
+  CHECK(kernel<projection, float> == (gathers || !onednn ? "gathered rows" : "oneDNN"));
+  CHECK(kernel<projection, double> == "gathered rows");
+#else
+  CHECK(kernel<projection, double> == "reference");
+#endif
 }
 
 namespace {
@@ -136,6 +145,34 @@ TEST_CASE("a window of one pixel with more weights than the caches hold goes by 
   follows_plain_loops<Conv2dGeometry{5, 7, 528, 256, 1}, double>({3}, true);
   follows_plain_loops<Conv2dGeometry{1, 33, 272, 512, 1, 1, 0, 1, 1, 1}, float>({2}, true);  // a sequence, a gap behind rows
 }
+
+#if SKEIN_WITH_XSIMD
+namespace {
+template <class Scalar> struct Gathered : ops::cpu::GatheredConv2d<Scalar> {
+  using ops::cpu::GatheredConv2d<Scalar>::GatheredConv2d;
+  void prepare(long) const {}
+};
+template <class Scalar> void gathered_follows(const Conv2dGeometry& g, std::initializer_list<long> batches, bool has_bias) {
+  REQUIRE(ops::cpu::is_gathered(g));
+  kernel_follows<Scalar>(Gathered<Scalar>(g), g, ops::cpu::gathered_packed_weights(g), ops::cpu::gathered_workspace(g), batches,
+                         has_bias);
+}
+}  // namespace
+
+TEST_CASE("a convolution of many channels is a product of gathered rows a row of its window") {
+  gathered_follows<float>({14, 14, 128, 128, 3, 2, 1}, {0, 1, 3}, true);
+  gathered_follows<float>({9, 26, 64, 272, 3, 1, 1}, {3}, true);  // a block ends within an image, and rows of weights have a gap
+  gathered_follows<float>({25, 30, 80, 144, 3, 2, 1}, {4}, false);
+  gathered_follows<float>({7, 7, 528, 64, 1, 2, 0}, {1, 3}, true);
+  gathered_follows<float>({8, 10, 64, 528, 1, 3, 0}, {2}, true);  // rows and columns that no output sees
+  gathered_follows<float>({11, 6, 64, 112, 5, 2, 2}, {2}, true);
+  gathered_follows<float>({4, 3, 64, 64, 7, 2, 6}, {2}, true);  // some rows of the window see nothing but padding
+  gathered_follows<float>({2, 2, 96, 96, 3, 1, 1}, {150}, false);
+  gathered_follows<float>({1, 33, 64, 96, 3, 2, 1, 1, 1, 1}, {2}, true);  // a sequence
+  gathered_follows<double>({9, 9, 112, 80, 3, 2, 1}, {3}, true);
+  gathered_follows<double>({6, 5, 64, 272, 1, 2, 0}, {2}, false);
+}
+#endif
 
 TEST_CASE("a result that is larger than the caches is stored past them, and is the same") {
   follows_plain_loops<Conv2dGeometry{64, 64, 16, 256, 1}, float>({5}, true);  // y is 20 MiB, then dx

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the kernel of a convolution on the processor: direct ones for few channels, products of rows where the window is one
-// pixel, oneDNN for the rest in float, plain loops where there is neither.
+// pixel, products of gathered rows for many channels, oneDNN for the rest in float, plain loops where there is neither.
 #pragma once
 #include <string_view>
 
 #include "conv2d_onednn.hpp"
 #include "direct_conv2d.hpp"
+#include "gathered_conv2d.hpp"
 #include "pointwise_conv2d.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
@@ -23,6 +24,16 @@ template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g
   return takes_direct(g) && false;
 #endif
 }
+/// Does it go by gathered rows, where it does not run directly? With 16 registers oneDNN takes up to 1.6 times as long, for
+/// images that lie as ours; with 32 that is not measured, and it stays.
+template <class Scalar> constexpr bool runs_gathered(const Conv2dGeometry& g) {
+#if SKEIN_WITH_XSIMD
+  return std::is_floating_point_v<Scalar> && is_gathered(g) &&
+         (accumulators <= 16 || (!onednn_takes<Scalar> && !is_pointwise(g)));
+#else
+  return std::is_floating_point_v<Scalar> && is_gathered(g);
+#endif
+}
 /// What runs: where no direct kernel pools so, the convolution alone, and the pooling behind it.
 constexpr ConvReluPoolGeometry executed(const ConvReluPoolGeometry& g) {
   return takes_direct(g) ? g : ConvReluPoolGeometry{g.conv};
@@ -31,14 +42,16 @@ constexpr ConvReluPoolGeometry executed(const ConvReluPoolGeometry& g) {
 constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& pooled) {
   const ConvReluPoolGeometry g = executed(pooled);
   const long direct = takes_direct(g) ? DirectPlan{g}.packed_weights() : 0,
-             others = is_pointwise(g.conv) ? pointwise_packed_weights(g.conv) : onednn_packed_weights(g.conv);
+             others = std::max(is_pointwise(g.conv) ? pointwise_packed_weights(g.conv) : onednn_packed_weights(g.conv),
+                               is_gathered(g.conv) ? gathered_packed_weights(g.conv) : 0);
   return runs_direct<float>(g) ? direct : std::max(direct, others);
 }
 /// Scalars of a worker's workspace for the geometry, enough for any scalar type.
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& pooled) {
   const ConvReluPoolGeometry g = executed(pooled);
   const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0,
-             others = is_pointwise(g.conv) ? pointwise_workspace(g.conv) : onednn_workspace(g.conv);
+             others = std::max(is_pointwise(g.conv) ? pointwise_workspace(g.conv) : onednn_workspace(g.conv),
+                               is_gathered(g.conv) ? gathered_workspace(g.conv) : 0);
   return runs_direct<float>(g) ? direct : std::max(direct, others);
 }
 
@@ -51,15 +64,16 @@ template <class Scalar> struct ReferenceConv2d {
   }
 };
 
-/// Convolution on the processor: direct where the channels are few, rows where the window is one pixel, oneDNN otherwise, plain
-/// loops for types that it lacks.
+/// Convolution on the processor: direct where the channels are few, rows where the window is one pixel, gathered rows where the
+/// channels are many, oneDNN otherwise, plain loops for types that it lacks.
 template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static constexpr bool direct = runs_direct<Scalar>({G});
-  static constexpr bool pointwise = !direct && is_pointwise(G) && std::is_floating_point_v<Scalar>;
-  static constexpr bool onednn = !direct && !pointwise && onednn_takes<Scalar>;
+  static constexpr bool gathered = !direct && runs_gathered<Scalar>(G);
+  static constexpr bool pointwise = !direct && !gathered && is_pointwise(G) && std::is_floating_point_v<Scalar>;
+  static constexpr bool onednn = !direct && !gathered && !pointwise && onednn_takes<Scalar>;
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;
-    else return std::string_view(pointwise ? "rows" : onednn ? "oneDNN" : "reference");
+    else return std::string_view(gathered ? "gathered rows" : pointwise ? "rows" : onednn ? "oneDNN" : "reference");
   }
   static constexpr std::string_view name = name_of();
   /// It can add to dx.
@@ -68,6 +82,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static void pack_weights(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::pack_weights(c);
     if constexpr (onednn) onednn_conv2d<G>().pack_weights(c);
+    if constexpr (gathered) GatheredConv2d<Scalar>(G).pack_weights(c);
     if constexpr (pointwise) PointwiseConv2d<Scalar, G>::pack_weights(c);
   }
   static void prepare(long batch) {
@@ -75,6 +90,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   }
   static void forward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr);
+    else if constexpr (gathered) GatheredConv2d<Scalar>(G).forward(c);
     else if constexpr (onednn) onednn_conv2d<G>().forward(c);
     else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::forward(c);
     else ReferenceConv2d<Scalar>::forward(G, c);
@@ -102,6 +118,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   }
   static void backward(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{{G}}>::backward(c, nullptr);
+    else if constexpr (gathered) GatheredConv2d<Scalar>(G).backward(c);
     else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::backward(c);
     else if constexpr (onednn) onednn_conv2d<G>().backward(c);
     else ReferenceConv2d<Scalar>::backward(G, c);

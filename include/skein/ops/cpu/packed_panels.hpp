@@ -73,9 +73,11 @@ template <class Scalar> class PackedPanels {
   }
   /// c = a b + bias, for a of (rows, depth) and c of (rows, columns), dense; a null bias is zero. streams: as streams_to() says
   /// of the whole array; end_streams() is the caller's. read_next: an array like c that is read behind the product, or null.
+  /// adds: to what c holds, in place of the bias.
   void multiply(long rows, const Scalar* a, const Scalar* packed, const Scalar* bias, Scalar* c, bool streams,
-                const Scalar* read_next = nullptr) const {
-    const long blocks = (rows + block_rows - 1) / block_rows, each = blocks > 0 ? (rows + blocks - 1) / blocks : 0;
+                const Scalar* read_next = nullptr, bool adds = false) const {
+    const long blocks = (rows + block_rows - 1) / block_rows,
+               each = blocks > 0 ? ((rows + blocks - 1) / blocks + whole_tiles - 1) / whole_tiles * whole_tiles : 0;
     for (long r = 0; r < rows; r += each) {
       const Scalar* panel_begin = packed;
       each_panel([&](long begin, long end, long first, long width) {
@@ -84,8 +86,9 @@ template <class Scalar> class PackedPanels {
         p.ldb = width;
         p.c = c + r * columns_ + first;
         p.ldc = columns_;
-        p.start = begin > 0 ? p.c : bias ? bias + first : nullptr;
-        p.start_pitch = begin > 0 ? columns_ : 0;
+        const bool goes_on = adds || begin > 0;
+        p.start = goes_on ? p.c : bias ? bias + first : nullptr;
+        p.start_pitch = goes_on ? columns_ : 0;
         FetchNext<Scalar> fetch{
             .a = first < 2 * widest ? p.a : nullptr, .lda = depth_, .c = streams ? nullptr : p.c, .ldc = columns_};
         fetch.columns = width;
@@ -129,6 +132,7 @@ template <class Scalar> class PackedPanels {
   static constexpr int lanes = widest_lanes<Scalar>;
   static constexpr long widest = 1L * lanes * detail::widest_tile;
   static constexpr long block_depth = packed_block_depth, block_rows = accumulators > 16 ? 240 : 120;
+  static constexpr long whole_tiles = accumulators > 16 ? 1 : 12;  // rows: a multiple of those of tiles of 2 and 3 vectors
 
   /// So many bytes do not stay in the caches until they are read.
   static constexpr long larger_than_caches = 16L * 1024 * 1024;

@@ -30,9 +30,13 @@ constexpr long pointwise_packed_weights(const Conv2dGeometry& g) {
   return is_pointwise(g) ? (has_panels_back(g) ? all : row_products_packed(g.channels, g.filters)) + (has_panels(g) ? all : 0)
                          : 0;
 }
+/// Its weights may be too many for one pass over blocks of rows that makes both gradients: that depends on the caches.
+constexpr bool may_take_two_passes(const Conv2dGeometry& g) {
+  return has_panels(g) && has_panels_back(g) && 1L * g.channels * g.filters > 16 * 1024;
+}
 /// Scalars of a worker's workspace.
 constexpr long pointwise_workspace(const Conv2dGeometry& g) {
-  return is_pointwise(g) && !has_few_weights(g) ? weight_gradient_room(g.channels) : 0;
+  return is_pointwise(g) && may_take_two_passes(g) ? weight_gradient_room(g.channels) : 0;
 }
 
 /// The convolution of a geometry that is_pointwise(): the calls of Conv2d, with the copies of the weights that pack_weights()
@@ -82,6 +86,12 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   }
 
  private:
+#if SKEIN_WITH_XSIMD
+  // Processors with 16 registers have second-level caches of half the size.
+  static constexpr bool one_pass = has_few_weights(G) && (accumulators > 16 || !may_take_two_passes(G));
+#else
+  static constexpr bool one_pass = true;
+#endif
   static constexpr long pixel = 1L * G.stride * G.channels;  // from one that is read to the next
   static constexpr long packed_back = pointwise_packed_weights(G) - (has_panels(G) ? 1L * G.channels * G.filters : 0);
   alignas(64) static constexpr Scalar zeros[static_cast<std::size_t>(row_pitch(G.filters))]{};
@@ -94,7 +104,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   static void input_gradient(const Conv2dCall<Scalar>& c, long count, long in, long out, [[maybe_unused]] bool streams) {
 #if SKEIN_WITH_XSIMD
     if constexpr (has_panels_back(G)) {
-      const Scalar* read_next = c.dweight && has_few_weights(G) ? c.x + in : nullptr;
+      const Scalar* read_next = c.dweight && one_pass ? c.x + in : nullptr;
       return back.multiply(count, c.dy + out, c.packed_weights, nullptr, c.dx + in, streams, read_next);
     }
 #endif
@@ -103,7 +113,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   static void weight_gradient(const Conv2dCall<Scalar>& c, long count, long in, long out) {
     const Scalar* dy = c.dy + out;
 #if SKEIN_WITH_XSIMD
-    if constexpr (has_few_weights(G)) Rows::add_weight_gradient(count, c.x + in, pixel, dy, G.filters, c.dweight);
+    if constexpr (one_pass) Rows::add_weight_gradient(count, c.x + in, pixel, dy, G.filters, c.dweight);
     else Panels::add_weight_gradient(count, G.channels, G.filters, c.x + in, dy, c.workspace, c.dweight, row_pitch(G.filters));
     if (c.dbias)
       column_sums<G.filters>(
@@ -114,7 +124,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   template <class Visit> static void each_block(long batch, Visit visit) {
     if constexpr (G.stride == 1) {
       const long all = batch * G.in_pixels(), few = (G.channels > G.filters ? 36L : 48L) * 1024 / (G.channels + G.filters);
-      const long rows = has_few_weights(G) ? std::max(32L, few) : all;
+      const long rows = one_pass ? std::max(32L, few) : all;
       for (long r = 0; r < all; r += rows) visit(std::min(rows, all - r), r * G.channels, r * G.filters);
     } else {
       for (long n = 0; n < batch; ++n)
