@@ -81,6 +81,7 @@ template <class Scalar> struct KroneckerSums {
     for (long n = 0; n < f.batch; ++n) {
       one.x = moved(f.x, n * in), one.y = moved(f.y, n * out), one.dy = moved(f.dy, n * out);
       one.saved_for_backward = moved(f.saved_for_backward, n * info.saved_for_backward);
+      one.dsum = moved(f.dsum, n * out);
       std::fill_n(one.gradients, a * pitch, Scalar(0));
       L::template unit_gradient<In>(one);
       for (long unit = 0; unit < g; ++unit)

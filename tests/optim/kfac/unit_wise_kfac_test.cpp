@@ -3,7 +3,9 @@
 // with them beside a direct solve; for each normalisation, alone and as part of what it is fused with.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <skein/nn/batch_norm.hpp>
@@ -11,6 +13,7 @@
 #include <skein/nn/fused/batch_norm_relu.hpp>
 #include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/fused/rectified_residual.hpp>
+#include <skein/nn/global_avg_pool.hpp>
 #include <skein/nn/group_norm.hpp>
 #include <skein/nn/identity.hpp>
 #include <skein/nn/layer_norm.hpp>
@@ -179,5 +182,42 @@ TEST_CASE("Unit-wise blocks of a normalisation are those of each sample's own gr
     agrees<nn::Sequential<Pixelwise<5>, nn::RmsNorm<sk::Epsilon<1, 100000>>>, 6, 5>(
         {.groups = 1, .of_pixels = true, .centered = false});
     agrees<nn::Sequential<Flat<5>, nn::RmsNorm<sk::Epsilon<1, 100000>>>, 1, 5>({.groups = 1, .centered = false});
+  }
+}
+
+namespace {
+template <int K> using Same = nn::Conv2d<16, sk::Kernel<K>, sk::Padding<K / 2>>;
+/// The body of a residual block; fused, unless an Identity stands between what would be.
+template <class... Between> using Body =
+    nn::Sequential<Same<3>, Between..., nn::BatchNorm<>, Between..., nn::Relu, Same<3>, Between..., nn::BatchNorm<>>;
+template <class... Between> using Blocks =
+    nn::Sequential<Same<3>, Between..., nn::Residual<Body<Between...>>, Between..., nn::Relu, nn::Residual<Body<Between...>>,
+                   Between..., nn::Relu, nn::GlobalAvgPool, nn::Linear<3>>;
+
+/// The weights after a step.
+template <class Network> Values stepped(int threads) {
+  constexpr long samples = 5, values = 6 * 6 * 2;
+  sk::Model<Network, sk::Shape<6, 6, 2>, sk::Cpu, double> model{sk::Seed{3}};
+  sk::train::TrainStep step{model, nn::Mse{},
+                            optim::chain(optim::Kfac{.factor_decay = 0, .kl_clip = 0, .unit_wise = true}, optim::Sgd{.lr = 0.1f}),
+                            sk::parallel::SingleProcess{}};
+  step.reserve({.capacity = samples, .threads = threads});
+  Values x(at(samples * values)), y(at(samples * sk::sample_pitch(sk::Extents{1, {3}})));
+  for (long i = 0; i < samples * values; ++i) x[at(i)] = wave(i, 0.7);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = wave(static_cast<long>(i), 1.9);
+  step.step(sk::BatchView<double>{x.data(), values, nullptr, y.data(), sk::sample_pitch(sk::Extents{1, {3}}), samples});
+  const auto parameters = std::as_const(model).parameters();
+  return {parameters.begin(), parameters.end()};
+}
+}  // namespace
+
+TEST_CASE("Unit-wise blocks of a sample leave the gradients of the others alone, also in a chain of fused residual blocks",
+          "[optim]") {
+  for (const int threads : {1, 2}) {
+    const Values fused = stepped<Blocks<>>(threads), apart = stepped<Blocks<nn::Identity>>(threads);
+    REQUIRE(fused.size() == apart.size());
+    double most = 0;
+    for (std::size_t i = 0; i < fused.size(); ++i) most = std::max(most, std::abs(fused[i] - apart[i]));
+    CHECK(most < 1e-11);
   }
 }
