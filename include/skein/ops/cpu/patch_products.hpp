@@ -116,7 +116,7 @@ template <class Scalar> class PatchProducts {
     if (k < 0) return {0, size};
     const long first = k - g_.padding, last = first + out;
     if (first > 0) return {0, std::min(first, size)};
-    return {std::min(last, size), size};
+    return {std::clamp(last, 0L, size), size};
   }
   /// One range each suffices: a place sees all that is above, or all that is below.
   bool one_sided() const {
