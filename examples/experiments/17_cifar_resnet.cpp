@@ -57,7 +57,7 @@ struct Options {
     f("lr", lr, "rate at 128 samples a step, to which it is proportional; 0: the optimizer's usual one").within(0, 1000);
     f("momentum", momentum, "of the steps").within(0, 0.999);
     f("weight-decay", weight_decay, "share of the weights in the gradient").within(0, 1);
-    f("label-smoothing", label_smoothing, "share of a label that all classes get").within(0, 1);
+    f("label-smoothing", label_smoothing, "share of a label that all classes get").within(0, 0.999);
     f("warmup", warmup, "epochs in which the rate rises").within(0, 1000);
     f("decay", decay, "percent of the epochs after which the rate is a tenth").within(1, 100);
     f("damping", damping, "of K-FAC").within(1e-12, 1e3);
@@ -199,12 +199,12 @@ void report(const sk::MpiComm& world, const Options& o, const std::string& sourc
     results.add(line);
   }
   table.print();
+  results.finish();
   const auto draw = [&](const sk::draw::Plot& p, const std::string& file) {
     p.write(file), std::printf("drawn: %s\n", file.c_str());
   };
   if (!o.svg.empty()) draw(plot, o.svg + ".svg");
   if (!o.svg.empty() && !speed_up.series.empty()) draw(speed_up, o.svg + "_speed_up.svg");
-  results.finish();
 }
 
 }  // namespace
@@ -214,6 +214,7 @@ int main(int argc, char** argv) {
     if (o.decay.size() > 8)
       throw sk::FlagError("--decay has " + std::to_string(o.decay.size()) + " places: give at most 8 of them");
     sk::MpiComm world{argc, argv};
+    if (world.rank() == 0) ex::check_record(o.record);
     const auto set = ex::cifar_or_digits(o.data, o.samples);
     const std::vector<Outcome> outcomes = train_each(world, o, set);
     if (world.rank() == 0) report(world, o, set.source, outcomes);

@@ -250,6 +250,7 @@ std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const sk::da
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     sk::MpiComm world{argc, argv};
+    if (world.rank() == 0) ex::check_record(o.record);
     const auto found = ex::cifar_or_digits(o.data, o.samples);
     const auto images = resized(found.train, o.side);
     const std::vector<Study> studies = each_depth(world, o, images);

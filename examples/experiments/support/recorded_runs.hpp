@@ -48,6 +48,11 @@ inline double seconds_of_one(const std::string& file, const std::string& setting
   return !runs.empty() && runs.front().ranks == 1 ? runs.front().seconds : 0;
 }
 
+/// Before the work is done: throws FileError where a run could not be added to the file; an empty name is none.
+inline void check_record(const std::string& file) {
+  if (!file.empty() && !std::ofstream(file, std::ios::app)) throw skein::FileError(file, -1, "cannot be written");
+}
+
 /// Adds a run to the file; returns its speed-up and efficiency as a sentence. Throws FileError where the file cannot be written.
 inline std::string record_run(const std::string& file, const std::string& settings, int ranks, double seconds,
                               const std::vector<double>& more = {}) {
