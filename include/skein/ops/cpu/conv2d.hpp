@@ -17,7 +17,9 @@ template <class Scalar> constexpr bool runs_direct(const ConvReluPoolGeometry& g
 #if SKEIN_WITH_XSIMD
   const bool rows = is_pointwise(g.conv) && g.conv.stride == 1;  // both gradients in one pass over the pixels
   const int most = g.conv.stride == 1 ? 128 : 64;
-  const bool few = g.conv.channels <= 8 || (g.conv.stride <= 2 && g.conv.channels <= most && g.conv.filters <= most && !rows);
+  const bool many = accumulators <= 16 && is_gathered(g.conv) && g.conv.channels > 64 && g.conv.filters > 64;
+  const bool few =
+      g.conv.channels <= 8 || (g.conv.stride <= 2 && g.conv.channels <= most && g.conv.filters <= most && !rows && !many);
   const bool pooled = g.pooled() && g.conv.channels <= 64 && g.conv.filters <= 128;
   return takes_direct(g) && (pooled || few || !onednn_takes<Scalar>);
 #else
@@ -38,13 +40,15 @@ template <class Scalar> constexpr bool runs_gathered(const Conv2dGeometry& g) {
 constexpr ConvReluPoolGeometry executed(const ConvReluPoolGeometry& g) {
   return takes_direct(g) ? g : ConvReluPoolGeometry{g.conv};
 }
+/// Whatever the registers and the scalar type are.
+constexpr bool only_direct(const ConvReluPoolGeometry& g) { return runs_direct<float>(g) && !is_gathered(g.conv); }
 /// Scalars of packed weights and of workspace, for any scalar type.
 constexpr long conv2d_packed_weights(const ConvReluPoolGeometry& pooled) {
   const ConvReluPoolGeometry g = executed(pooled);
   const long direct = takes_direct(g) ? DirectPlan{g}.packed_weights() : 0,
              others = std::max(is_pointwise(g.conv) ? pointwise_packed_weights(g.conv) : onednn_packed_weights(g.conv),
                                is_gathered(g.conv) ? gathered_packed_weights(g.conv) : 0);
-  return runs_direct<float>(g) ? direct : std::max(direct, others);
+  return only_direct(g) ? direct : std::max(direct, others);
 }
 /// Scalars of a worker's workspace for the geometry, enough for any scalar type.
 constexpr long conv2d_workspace(const ConvReluPoolGeometry& pooled) {
@@ -52,7 +56,7 @@ constexpr long conv2d_workspace(const ConvReluPoolGeometry& pooled) {
   const long direct = takes_direct(g) ? DirectPlan{g}.workspace() : 0,
              others = std::max(is_pointwise(g.conv) ? pointwise_workspace(g.conv) : onednn_workspace(g.conv),
                                is_gathered(g.conv) ? gathered_workspace(g.conv) : 0);
-  return runs_direct<float>(g) ? direct : std::max(direct, others);
+  return only_direct(g) ? direct : std::max(direct, others);
 }
 
 /// The plain loops, in the form of the other kernels.

@@ -22,6 +22,11 @@ template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{G}>::name;
     else if constexpr (Conv::onednn)
       return std::string_view(G.pooled() ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place");
+    else if constexpr (Conv::gathered)
+      return std::string_view(G.pooled() ? "gathered rows, then ReLU and pooling in one pass"
+                                         : "gathered rows, then ReLU in place");
+    else if constexpr (Conv::pointwise)
+      return std::string_view(G.pooled() ? "rows, then ReLU and pooling in one pass" : "rows, then ReLU in place");
     else return std::string_view("reference");
   }
   static constexpr std::string_view name = name_of();

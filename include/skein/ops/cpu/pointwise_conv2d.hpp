@@ -89,8 +89,10 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
 #if SKEIN_WITH_XSIMD
   // Processors with 16 registers have second-level caches of half the size.
   static constexpr bool one_pass = has_few_weights(G) && (accumulators > 16 || !may_take_two_passes(G));
+  static constexpr long block_values = (accumulators <= 16 ? 24L : G.channels > G.filters ? 36L : 48L) * 1024;
 #else
   static constexpr bool one_pass = true;
+  static constexpr long block_values = 24L * 1024;
 #endif
   static constexpr long pixel = 1L * G.stride * G.channels;  // from one that is read to the next
   static constexpr long packed_back = pointwise_packed_weights(G) - (has_panels(G) ? 1L * G.channels * G.filters : 0);
@@ -123,7 +125,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   /// visit(pixels, where they begin in the input, and in the output): neighbours, or what is read of a line.
   template <class Visit> static void each_block(long batch, Visit visit) {
     if constexpr (G.stride == 1) {
-      const long all = batch * G.in_pixels(), few = (G.channels > G.filters ? 36L : 48L) * 1024 / (G.channels + G.filters);
+      const long all = batch * G.in_pixels(), few = block_values / (G.channels + G.filters);
       const long rows = one_pass ? std::max(32L, few) : all;
       for (long r = 0; r < all; r += rows) visit(std::min(rows, all - r), r * G.channels, r * G.filters);
     } else {
