@@ -100,6 +100,24 @@ TEST_CASE("the summary says which kernel runs a convolution: direct for few chan
   runs_as(in_double, "5", "reference");
 }
 
+#if SKEIN_WITH_XSIMD
+TEST_CASE("the summary names rows and gathered rows, alone and with what is fused to them", "[nn]") {
+  using Deep = nn::Conv2d<128, sk::Kernel<3>, sk::Padding<1>, sk::NoBias>;
+  using Convolutions =
+      nn::Sequential<nn::Conv2d<128, sk::Kernel<1>>, nn::Conv2d<128, sk::Kernel<1>>, nn::Relu,
+                     nn::Conv2d<128, sk::Kernel<1>, sk::NoBias>, nn::BatchNorm<>, Deep, nn::BatchNorm<>, Deep, nn::Relu>;
+  const std::string all = sk::summary<sk::Model<Convolutions, sk::Shape<6, 6, 64>>>();
+  CAPTURE(all);
+  const bool gathers = sk::ops::cpu::accumulators <= 16;
+  const std::string deep = gathers ? "gathered rows" : "direct over the filters";
+  CHECK_THAT(row(all, "0"), Catch::EndsWith("  rows"));
+  CHECK_THAT(row(all, "1"), Catch::Contains("  rows, then ReLU in place"));
+  CHECK_THAT(row(all, "3"), Catch::Contains("  rows, then BatchNorm"));
+  CHECK_THAT(row(all, "5"), Catch::Contains("  " + deep + (gathers ? ", then BatchNorm" : ", with BatchNorm")));
+  CHECK_THAT(row(all, "7"), Catch::Contains("  " + deep + (gathers ? ", then ReLU in place" : ", with ReLU")));
+}
+#endif
+
 TEST_CASE("the summary of a pass says what memory it holds", "[nn]") {
   Model model;
   sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 32, .threads = 2}};

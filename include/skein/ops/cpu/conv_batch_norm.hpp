@@ -28,7 +28,8 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
     if constexpr (Conv::direct)
       return DirectConv2d<Scalar, DirectPlan{{G}}>::over_width ? std::string_view("direct over the width, with BatchNorm")
                                                                : std::string_view("direct over the filters, with BatchNorm");
-    else if constexpr (Conv::pointwise && !Conv::onednn) return std::string_view("rows, then BatchNorm");
+    else if constexpr (Conv::gathered) return std::string_view("gathered rows, then BatchNorm");
+    else if constexpr (Conv::pointwise) return std::string_view("rows, then BatchNorm");
     else return Conv::onednn ? std::string_view("oneDNN, then BatchNorm") : std::string_view("reference");
   }();
 
