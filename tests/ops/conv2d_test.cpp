@@ -175,13 +175,13 @@ TEST_CASE("a convolution of many channels is a product of gathered rows a row of
 #endif
 
 TEST_CASE("a result that is larger than the caches is stored past them, and is the same") {
-  follows_plain_loops<Conv2dGeometry{64, 64, 16, 256, 1}, float>({5}, true);  // y is 20 MiB, then dx
-  follows_plain_loops<Conv2dGeometry{64, 64, 256, 16, 1}, float>({5}, true);
-  follows_plain_loops<Conv2dGeometry{63, 64, 16, 80, 1}, double>({7}, true);
+  follows_plain_loops<Conv2dGeometry{64, 64, 16, 256, 1}, float>({9}, true);  // y is 36 MiB, then dx
+  follows_plain_loops<Conv2dGeometry{64, 64, 256, 16, 1}, float>({9}, true);
+  follows_plain_loops<Conv2dGeometry{63, 64, 16, 80, 1}, double>({14}, true);
 
   constexpr Conv2dGeometry g{64, 64, 16, 256, 1};
   using Kernel = ops::Conv2d<Cpu, float, g>;
-  constexpr long batch = 5;
+  constexpr long batch = 9;
   Guarded<float> x(batch * g.in_count()), weight(g.weight_rows() * g.weight_pitch()), packed(Kernel::packed_weights),
       workspace(Kernel::workspace), y(batch * g.out_count() + 1), aligned(batch * g.out_count());
   for (long i = 0; i < x.size(); ++i) x[i] = static_cast<float>(scattered(i, 1));

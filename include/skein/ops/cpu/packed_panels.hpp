@@ -105,7 +105,8 @@ template <class Scalar> class PackedPanels {
   /// out as depth and columns. In `room`, weight_gradient_room(in) scalars, a is transposed and g packed by blocks of rows.
   static void add_weight_gradient(long rows, long in, long out, const Scalar* a, const Scalar* g, Scalar* room, Scalar* dw,
                                   long pitch) {
-    const long blocks = (rows + block_depth - 1) / block_depth, each = blocks > 0 ? whole_line((rows + blocks - 1) / blocks) : 0;
+    constexpr long together = accumulators > 16 ? block_depth : block_depth / 2;  // a panel in the first-level cache
+    const long blocks = (rows + together - 1) / together, each = blocks > 0 ? whole_line((rows + blocks - 1) / blocks) : 0;
     Scalar* const panel_room = room + block_depth * in;
     for (long r = 0; r < rows; r += each) {
       const long count = std::min(each, rows - r), depth = whole_line(count);
@@ -135,7 +136,7 @@ template <class Scalar> class PackedPanels {
   static constexpr long whole_tiles = accumulators > 16 ? 1 : 12;  // rows: a multiple of those of tiles of 2 and 3 vectors
 
   /// So many bytes do not stay in the caches until they are read.
-  static constexpr long larger_than_caches = 16L * 1024 * 1024;
+  static constexpr long larger_than_caches = (accumulators > 16 ? 16L : 32L) * 1024 * 1024;
 
   /// visit(begin, end, first column, columns) for each panel of each block of rows [begin, end), in the order of their memory.
   template <class Visit> void each_panel(Visit visit) const {
