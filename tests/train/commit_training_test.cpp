@@ -27,7 +27,7 @@
 #include <skein/train/trainer.hpp>
 #include <skein/train/while_busy.hpp>
 
-#include "../support/commit_trials.hpp"
+#include "../support/no_training.hpp"
 #include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
