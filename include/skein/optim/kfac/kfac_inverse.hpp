@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <limits>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -14,6 +13,7 @@
 #include "../../ops/cpu/lapack.hpp"
 #include "../../ops/gemm.hpp"
 #include "../../ops/symmetric_inverse.hpp"
+#include "../optimizer.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
@@ -51,19 +51,15 @@ template <class Scalar> struct alignas(64) KfacWork {
 };
 
 namespace detail {
-/// Positive in the factors' type too: a factor may be zero.
-template <class Number> Number damping_in(double damping) {
-  return std::max(static_cast<Number>(damping), std::numeric_limits<Number>::min());
-}
 /// The matrix, a factor of n rows, becomes its inverse, or its rows the eigenvectors of `values`; false where LAPACK finds none.
 template <class Number> bool divide_factor(KfacInverse how, long n, double damping, Number* matrix, Number* values,
                                            ops::cpu::LapackWork<Number>& lapack) {
   if (how == KfacInverse::cholesky) {
-    for (long i = 0; i < n; ++i) matrix[i * n + i] += damping_in<Number>(damping);
+    for (long i = 0; i < n; ++i) matrix[i * n + i] += epsilon_of<Number>(damping);
     return ops::invert_symmetric(n, matrix, lapack);
   }
   if (!ops::cpu::eigen_symmetric(n, matrix, values, lapack)) return false;
-  for (long i = 0; i < n; ++i) values[i] = std::max(Number(0), values[i]) + damping_in<Number>(damping);
+  for (long i = 0; i < n; ++i) values[i] = std::max(Number(0), values[i]) + epsilon_of<Number>(damping);
   return true;
 }
 }  // namespace detail
@@ -217,7 +213,7 @@ template <class Scalar> void divide_by_factors(KfacInverse how, double damping,
   if (together < a) product(Transpose::no, Transpose::yes, 1, g, g, last_row, pitch, of_g.matrix, half + together * g);
   product(Transpose::no, Transpose::no, a, g, a, of_a.matrix, a, half, to);
   for (long i = 0; i < a; ++i)
-    for (long j = 0; j < g; ++j) to[i * g + j] /= of_a.values[i] * of_g.values[j] + detail::damping_in<Scalar>(damping);
+    for (long j = 0; j < g; ++j) to[i * g + j] /= of_a.values[i] * of_g.values[j] + detail::epsilon_of<Scalar>(damping);
   product(Transpose::no, Transpose::no, a, g, g, to, g, of_g.matrix, half);
   product(Transpose::yes, Transpose::no, a, g, a, of_a.matrix, a, half, to);
 }
