@@ -126,8 +126,40 @@ template <class S, int N> void check() {
   }
 }
 
+/// Rows of B that are copied by blocks: the bits of those that are read where they lie.
+template <class S, int N, bool Turned, class Finish = sk::ops::Keep> void check_far() {
+  constexpr long pitch = sk::row_pitch(N);
+  for (long m : {0L, 15L, 16L, 53L})
+    for (long k : {0L, 1L, 128L, 513L, 1100L})
+      for (bool adds : {false, true}) {
+        const long a_pitch = (Turned ? m : k) + 1;
+        const auto a = filled<S>(Turned ? k : m, Turned ? m : k, a_pitch, 0.7, S(3));
+        const auto b = filled<S>(k, N, pitch, 1.1, S(0)), bias = filled<S>(1, N, pitch, 0.4, S(0));
+        auto c = filled<S>(m, N, pitch, 0.2, S(0)), d = filled<S>(m, N, pitch, 0.2, S(0));
+        cpu::Product<S> p{
+            .m = m, .k = k, .a = a.data(), .lda = a_pitch, .b = b.data(), .ldb = pitch, .c = c.data(), .ldc = pitch};
+        p.start = adds ? p.c : bias.data();
+        p.start_pitch = adds ? pitch : 0;
+        cpu::small_product<N, Turned, Turned, Finish, cpu::Rows::far>(p);
+        p.c = d.data();
+        if (adds) p.start = p.c;
+        cpu::small_product<N, Turned, Turned, Finish>(p);
+        INFO("N " << N << " m " << m << " k " << k << " turned " << Turned << " adds " << adds);
+        CHECK(std::equal(c.data(), c.data() + m * pitch, d.data()));
+      }
+}
+
 }  // namespace
 
+TEST_CASE("rows of B that lie far apart are copied, and nothing else changes", "[gemm]") {
+  check_far<float, 512, false>();
+  check_far<float, 512, true>();
+  check_far<float, 200, false, Halve>();
+  check_far<float, 200, false, Rectify>();
+  check_far<float, 203, true>();
+  check_far<double, 120, false>();
+  check_far<double, 17, true>();
+}
 TEST_CASE("a product that is rectified keeps what is not a number, and minus infinity where it is not", "[gemm]") {
   const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
   const float a[] = {nan, -infinity, -2, 3};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// y = x W + b and its gradients for weights that stay in the caches, by products with compile-time columns. The gradient of the
-// input goes over a transposed copy of the weight, made once for each change of the weights: all three are the same kernel.
+// y = x W + b and its gradients by products with compile-time columns. The gradient of the input goes over a transposed copy of
+// the weight, made once for each change of the weights, or panel by panel where it is large: all three are the same kernel.
 #pragma once
 #include "column_sums.hpp"
 #include "transpose.hpp"
@@ -9,13 +9,17 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// y = x W + b for weights that stay in the caches. x is (batch, In), y is (batch, Out), both padded to row_pitch.
+/// Where the rows of an (in, out) weight are, and those of the gradients of as many outputs.
+constexpr Rows weight_rows(int in, int out) { return dense_kernel(in, out) == DenseKernel::large ? Rows::far : Rows::near; }
+
+/// y = x W + b. x is (batch, In), y is (batch, Out), both padded to row_pitch.
 template <class Scalar, int In, int Out> struct DenseSmall {
   static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
+  static constexpr Rows rows = weight_rows(In, Out);
 
   template <class Finish>
   static void forward(long batch, const Scalar* x, const Scalar* w, const Scalar*, const Scalar* bias, Scalar* y) {
-    small_product<Out, false, false, Finish>(
+    small_product<Out, false, false, Finish, rows>(
         Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y, .ldc = pitch, .start = bias});
   }
   static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* transposed, Scalar* workspace,
@@ -39,7 +43,7 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     Product<Scalar> p{.m = In, .k = g.batch, .a = g.x, .lda = x_pitch, .b = g.dy, .ldb = pitch, .c = g.dw, .ldc = pitch};
     p.start = g.accumulate ? g.dw : nullptr;
     p.start_pitch = pitch;
-    small_product<Out, true, true>(p, share);
+    small_product<Out, true, true, Keep, rows>(p, share);
     ColumnSums<Scalar> sums{.rows = g.batch, .pitch = pitch, .dy = g.dy, .sums = g.db, .accumulate = g.accumulate};
     if (g.db) column_sums<Out>(sums, share);
   }

@@ -41,6 +41,12 @@ struct KeepByStream : Keep {};
 /// Nothing is fetched: for operands that stay in the caches.
 struct NoFetch {};
 
+/// The rows of B are copied, side by side, to an aligned place while they are read, and fetched some rows before.
+template <class Scalar> struct CopyRows {
+  static constexpr long ahead = 16;
+  Scalar* to;
+};
+
 namespace detail {
 template <class V> SKEIN_ALWAYS_INLINE auto first_lanes(int n) {
   using Scalar = typename V::value_type;
@@ -52,6 +58,7 @@ template <class V> SKEIN_ALWAYS_INLINE auto first_lanes(int n) {
 template <class V, int Rows, int Columns, bool Turned, bool Masked, class Finish, class Scalar, class Fetch = NoFetch>
 SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i, Fetch fetch = {}) {
   constexpr int lanes = static_cast<int>(V::size);
+  constexpr bool copies = std::is_same_v<Fetch, CopyRows<Scalar>>;
   V sum[Rows][Columns];
   if (p.start) {
     const Scalar* start = p.start + i * p.start_pitch;
@@ -76,6 +83,13 @@ SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i, Fetch fetch = {}
         row[j] = V::load_unaligned(b + j * lanes);
         keep(row[j]);
       }
+      if constexpr (copies) {
+#pragma GCC unroll 16
+        for (int j = 0; j < Columns; ++j) row[j].store_aligned(fetch.to + j * lanes);
+        fetch.to += Columns * lanes;
+        __builtin_prefetch(b + Fetch::ahead * ldb);
+        __builtin_prefetch(b + Fetch::ahead * ldb + Columns * lanes - 1);
+      }
 #pragma GCC unroll 16
       for (int r = 0; r < Rows; ++r) {
         const V factor(Turned ? a[r] : a[r * lda]);
@@ -86,7 +100,7 @@ SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i, Fetch fetch = {}
       b += ldb;
     }
   };
-  if constexpr (std::is_same_v<Fetch, NoFetch>) {
+  if constexpr (copies || std::is_same_v<Fetch, NoFetch>) {
     add_next(p.k);
   } else {
     for (long k = 0; k < p.k; k += Fetch::line) {
