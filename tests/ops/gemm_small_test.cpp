@@ -140,7 +140,7 @@ template <class S, int N, bool Turned, class Finish = sk::ops::Keep> void check_
             .m = m, .k = k, .a = a.data(), .lda = a_pitch, .b = b.data(), .ldb = pitch, .c = c.data(), .ldc = pitch};
         p.start = adds ? p.c : bias.data();
         p.start_pitch = adds ? pitch : 0;
-        cpu::small_product<N, Turned, Turned, Finish, cpu::Rows::far>(p);
+        cpu::small_product<N, Turned, Turned, Finish, cpu::Spacing::far>(p);
         p.c = d.data();
         if (adds) p.start = p.c;
         cpu::small_product<N, Turned, Turned, Finish>(p);

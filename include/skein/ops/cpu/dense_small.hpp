@@ -9,17 +9,19 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Where the rows of an (in, out) weight are, and those of the gradients of as many outputs.
-constexpr Rows weight_rows(int in, int out) { return dense_kernel(in, out) == DenseKernel::large ? Rows::far : Rows::near; }
+/// Of the rows of an (in, out) weight, and of the gradients of as many outputs.
+constexpr Spacing weight_spacing(int in, int out) {
+  return dense_kernel(in, out) == DenseKernel::large ? Spacing::far : Spacing::near;
+}
 
 /// y = x W + b. x is (batch, In), y is (batch, Out), both padded to row_pitch.
 template <class Scalar, int In, int Out> struct DenseSmall {
   static constexpr long x_pitch = row_pitch(In), pitch = row_pitch(Out);
-  static constexpr Rows rows = weight_rows(In, Out);
+  static constexpr Spacing spacing = weight_spacing(In, Out);
 
   template <class Finish>
   static void forward(long batch, const Scalar* x, const Scalar* w, const Scalar*, const Scalar* bias, Scalar* y) {
-    small_product<Out, false, false, Finish, rows>(
+    small_product<Out, false, false, Finish, spacing>(
         Product<Scalar>{.m = batch, .k = In, .a = x, .lda = x_pitch, .b = w, .ldb = pitch, .c = y, .ldc = pitch, .start = bias});
   }
   static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar* transposed, Scalar* workspace,
@@ -43,7 +45,7 @@ template <class Scalar, int In, int Out> struct DenseSmall {
     Product<Scalar> p{.m = In, .k = g.batch, .a = g.x, .lda = x_pitch, .b = g.dy, .ldb = pitch, .c = g.dw, .ldc = pitch};
     p.start = g.accumulate ? g.dw : nullptr;
     p.start_pitch = pitch;
-    small_product<Out, true, true, Keep, rows>(p, share);
+    small_product<Out, true, true, Keep, spacing>(p, share);
     ColumnSums<Scalar> sums{.rows = g.batch, .pitch = pitch, .dy = g.dy, .sums = g.db, .accumulate = g.accumulate};
     if (g.db) column_sums<Out>(sums, share);
   }

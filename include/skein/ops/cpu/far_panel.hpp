@@ -13,7 +13,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 
 namespace detail {
 /// Rows of B in a block. The product of a transposed A reads lines of A as far apart as those of B.
-template <bool Turned> inline constexpr long far_block = Turned ? 128 : accumulators > 16 ? 256 : 512;
+template <bool Turned> inline constexpr long far_block = Turned ? 128 : blocking.far_rows;
 /// Fewer rows of C do not pay for a copy.
 inline constexpr long fewest_for_copy = 16;
 

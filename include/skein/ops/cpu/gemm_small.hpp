@@ -29,12 +29,12 @@ template <class Scalar, int N> struct ColumnPlan {
   static constexpr int first(int panel) { return (panel * base + (panel < wider ? panel : wider)) * lanes; }
 };
 
-/// Where the rows of B are: in the caches; or far apart, in a matrix that the second-level cache does not hold.
-enum class Rows { near, far };
+/// How far the rows of B lie apart: near, all in the caches; or far, in a matrix that the second-level cache does not hold.
+enum class Spacing { near, far };
 
 /// C = op(A) B + start over N columns. Turned: A is stored (k, m). Masked: what C holds behind its last column stays zero
 /// whatever B holds there.
-template <int N, bool Turned, bool Masked, class Finish = Keep, Rows B = Rows::near, class Scalar>
+template <int N, bool Turned, bool Masked, class Finish = Keep, Spacing B = Spacing::near, class Scalar>
 SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share share = {}) {
   using Plan = ColumnPlan<Scalar, N>;
   using Stored = std::conditional_t<is_rectifier<Finish>, Keep, Finish>;
@@ -47,7 +47,7 @@ SKEIN_ALWAYS_INLINE void small_product(const Product<Scalar>& product, Share sha
       using V = std::conditional_t<(Index < Plan::panels), typename Plan::V, typename Plan::Tail>;
       if constexpr (masked) p.left = N - Plan::first(Index) - (width - 1) * static_cast<int>(V::size);
       if constexpr (is_rectifier<Finish>) p.rectified = true;
-      if constexpr (B == Rows::far) far_panel<V, width, Turned, masked, Stored>(p);
+      if constexpr (B == Spacing::far) far_panel<V, width, Turned, masked, Stored>(p);
       else panel<V, width, Turned, masked, Stored>(p);
     };
     const int each[] = {(one(std::integral_constant<int, I>{}), 0)...};

@@ -68,7 +68,7 @@ template <class Scalar> class PackedPanels {
   /// Is an array of so many values, which a product writes, too large to stay in the caches until it is read? Then stores past
   /// them are faster; but for rows of few lines.
   bool streams_to(const Scalar* c, long values) const {
-    return columns_ > 64 && depth_ <= block_depth && values * static_cast<long>(sizeof(Scalar)) > larger_than_caches &&
+    return columns_ > 64 && depth_ <= block_depth && values * static_cast<long>(sizeof(Scalar)) > blocking.streamed_bytes &&
            reinterpret_cast<std::uintptr_t>(c) % 64 == 0;
   }
   /// c = a b + bias, for a of (rows, depth) and c of (rows, columns), dense; a null bias is zero. streams: as streams_to() says
@@ -76,8 +76,9 @@ template <class Scalar> class PackedPanels {
   /// adds: to what c holds, in place of the bias.
   void multiply(long rows, const Scalar* a, const Scalar* packed, const Scalar* bias, Scalar* c, bool streams,
                 const Scalar* read_next = nullptr, bool adds = false) const {
-    const long blocks = (rows + block_rows - 1) / block_rows,
-               each = blocks > 0 ? ((rows + blocks - 1) / blocks + whole_tiles - 1) / whole_tiles * whole_tiles : 0;
+    constexpr long whole = blocking.whole_rows;
+    const long blocks = (rows + blocking.rows - 1) / blocking.rows,
+               each = blocks > 0 ? ((rows + blocks - 1) / blocks + whole - 1) / whole * whole : 0;
     for (long r = 0; r < rows; r += each) {
       const Scalar* panel_begin = packed;
       each_panel([&](long begin, long end, long first, long width) {
@@ -105,7 +106,8 @@ template <class Scalar> class PackedPanels {
   /// out as depth and columns. In `room`, weight_gradient_room(in) scalars, a is transposed and g packed by blocks of rows.
   static void add_weight_gradient(long rows, long in, long out, const Scalar* a, const Scalar* g, Scalar* room, Scalar* dw,
                                   long pitch) {
-    constexpr long together = accumulators > 16 ? block_depth : block_depth / 2;  // a panel in the first-level cache
+    constexpr long together = blocking.gradient_rows;
+    static_assert(together <= block_depth);
     const long blocks = (rows + together - 1) / together, each = blocks > 0 ? whole_line((rows + blocks - 1) / blocks) : 0;
     Scalar* const panel_room = room + block_depth * in;
     for (long r = 0; r < rows; r += each) {
@@ -132,11 +134,7 @@ template <class Scalar> class PackedPanels {
  private:
   static constexpr int lanes = widest_lanes<Scalar>;
   static constexpr long widest = 1L * lanes * detail::widest_tile;
-  static constexpr long block_depth = packed_block_depth, block_rows = accumulators > 16 ? 240 : 120;
-  static constexpr long whole_tiles = accumulators > 16 ? 1 : 12;  // rows: a multiple of those of tiles of 2 and 3 vectors
-
-  /// So many bytes do not stay in the caches until they are read.
-  static constexpr long larger_than_caches = (accumulators > 16 ? 16L : 32L) * 1024 * 1024;
+  static constexpr long block_depth = packed_block_depth;
 
   /// visit(begin, end, first column, columns) for each panel of each block of rows [begin, end), in the order of their memory.
   template <class Visit> void each_panel(Visit visit) const {

@@ -87,9 +87,9 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
 
  private:
 #if SKEIN_WITH_XSIMD
-  // Processors with 16 registers have second-level caches of half the size.
-  static constexpr bool one_pass = has_few_weights(G) && (accumulators > 16 || !may_take_two_passes(G));
-  static constexpr long block_values = (accumulators <= 16 ? 24L : G.channels > G.filters ? 36L : 48L) * 1024;
+  static constexpr bool one_pass =
+      has_few_weights(G) && (!may_take_two_passes(G) || 1L * G.channels * G.filters <= blocking.one_pass_weights);
+  static constexpr long block_values = G.channels > G.filters ? blocking.fewer : blocking.more;
 #else
   static constexpr bool one_pass = true;
   static constexpr long block_values = 24L * 1024;

@@ -24,7 +24,7 @@ template <class Scalar, int In, int Out> struct RowProducts {
   static constexpr long pitch = row_pitch(Out), packed_pitch = row_pitch(In);
 #if SKEIN_WITH_XSIMD
   static constexpr bool panels = !ops::detail::by_library<Scalar, In, Out>;
-  static constexpr Rows rows = weight_rows(In, Out);
+  static constexpr Spacing spacing = weight_spacing(In, Out);
 #else
   static constexpr bool panels = false;
 #endif
@@ -38,7 +38,7 @@ template <class Scalar, int In, int Out> struct RowProducts {
       Product<Scalar> p{.m = m, .k = In, .a = a, .lda = lda, .b = w, .ldb = pitch, .c = c, .ldc = ldc};
       p.start = bias ? bias : c;
       p.start_pitch = bias ? 0 : ldc;
-      return small_product<Out, false, false, Keep, rows>(p);
+      return small_product<Out, false, false, Keep, spacing>(p);
     }
 #endif
     for (long i = 0; bias && i < m; ++i) std::copy_n(bias, Out, c + i * ldc);
@@ -52,7 +52,7 @@ template <class Scalar, int In, int Out> struct RowProducts {
       Product<Scalar> p{.m = m, .k = Out, .a = g, .lda = ldg, .b = transposed, .ldb = packed_pitch, .c = c, .ldc = ldc};
       p.start = add ? c : nullptr;
       p.start_pitch = ldc;
-      return small_product<In, false, false, Keep, rows>(p);
+      return small_product<In, false, false, Keep, spacing>(p);
     }
 #endif
     gemm<Cpu>(Transpose::no, Transpose::yes, m, In, Out, Scalar(1), g, ldg, w, pitch, Scalar(add), c, ldc);
@@ -64,7 +64,7 @@ template <class Scalar, int In, int Out> struct RowProducts {
       Product<Scalar> p{.m = In, .k = m, .a = a, .lda = lda, .b = g, .ldb = ldg, .c = dw, .ldc = pitch};
       p.start = dw;
       p.start_pitch = pitch;
-      return small_product<Out, true, true, Keep, rows>(p);
+      return small_product<Out, true, true, Keep, spacing>(p);
     }
 #endif
     gemm<Cpu>(Transpose::yes, Transpose::no, In, Out, m, Scalar(1), a, lda, g, ldg, Scalar(1), dw, pitch);

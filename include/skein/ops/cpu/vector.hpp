@@ -23,6 +23,35 @@ inline constexpr int accumulators = 26;
 inline constexpr int accumulators = 12;
 #endif
 
+/// How products of matrices are cut, so that blocks stay in the caches.
+struct Blocking {
+  long rows, whole_rows;  ///< rows that packed panels take at a time, and what they are a multiple of
+  long gradient_rows;     ///< rows that a gradient of weights adds up at a time
+  long far_rows;          ///< rows of a weight that are copied from where they lie far apart
+  long one_pass_weights;  ///< of up to so many, both gradients are made in one pass over blocks of rows,
+  long fewer, more;       ///< of so many values of inputs and outputs where outputs are fewer than inputs, or more
+  long streamed_bytes;    ///< from so many on, results pass the caches
+};
+/// Measured on cores with 32 vector registers and 1 MiB of second-level cache or more; but far_rows, which is a guess.
+inline constexpr Blocking many_registers{.rows = 240,
+                                         .whole_rows = 1,
+                                         .gradient_rows = 512,
+                                         .far_rows = 256,
+                                         .one_pass_weights = 128 * 1024,
+                                         .fewer = 36 * 1024,
+                                         .more = 48 * 1024,
+                                         .streamed_bytes = 16 * 1024 * 1024};
+/// Measured on cores with 16, and 512 KiB.
+inline constexpr Blocking few_registers{.rows = 120,
+                                        .whole_rows = 12,  // tiles of 2 and 3 vectors
+                                        .gradient_rows = 256,
+                                        .far_rows = 512,
+                                        .one_pass_weights = 16 * 1024,
+                                        .fewer = 24 * 1024,
+                                        .more = 24 * 1024,
+                                        .streamed_bytes = 32 * 1024 * 1024};
+inline constexpr Blocking blocking = accumulators > 16 ? many_registers : few_registers;
+
 /// Lanes for rows of n values: the least time of whole vectors, then the widest. 128-bit operations cost what 256-bit ones do.
 template <class Scalar> constexpr int best_lanes(int n) {
   const int wide = widest_lanes<Scalar>, half = wide * static_cast<int>(sizeof(Scalar)) > 32 ? wide / 2 : wide;
