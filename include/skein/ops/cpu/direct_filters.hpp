@@ -12,26 +12,32 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// sum[p] += the sum over `values` of x[p][k] by row k of w, for the pixels p of [Begin, End). x: pixel Begin's first value,
-/// those of the next one Step behind it; w: rows of C vectors, Pitch apart.
-template <int Begin, int End, long Step, long Pitch, class V, class Scalar, int N, int C>
-SKEIN_ALWAYS_INLINE void add_taps(V (&sum)[N][C], const Scalar* x, const Scalar* w, int values) {
-  if constexpr (Begin < End) {
-    for (int k = 0; k < values; ++k, w += Pitch) {
-      V taps[C];
+/// sum[p] += the sum over Values values of x[p][k] by row k of w, for the pixels p of [Begin, End). x: pixel Begin's first value,
+/// those of the next one Step behind it; w: rows of C vectors, Pitch apart. The end of a short loop, which the processor does not
+/// foresee, costs a third of it: it is unrolled.
+template <int Begin, int End, long Step, long Pitch, int Values, class V, class Scalar, int N, int C>
+SKEIN_ALWAYS_INLINE void add_taps(V (&sum)[N][C], const Scalar* x, const Scalar* w) {
+  const auto add = [&](int k) __attribute__((always_inline)) {
+    V taps[C];
 #pragma GCC unroll 16
-      for (int v = 0; v < C; ++v) {
-        taps[v] = load_from<V>(w + v * static_cast<int>(V::size));
-        keep(taps[v]);
-      }
-#pragma GCC unroll 16
-      for (int p = Begin; p < End; ++p) {
-        const V value(x[(p - Begin) * Step + k]);
-#pragma GCC unroll 16
-        for (int v = 0; v < C; ++v) sum[p][v] = xsimd::fma(value, taps[v], sum[p][v]);
-      }
+    for (int v = 0; v < C; ++v) {
+      taps[v] = load_from<V>(w + v * static_cast<int>(V::size));
+      keep(taps[v]);
     }
-  }
+#pragma GCC unroll 16
+    for (int p = Begin; p < End; ++p) {
+      const V value(x[(p - Begin) * Step + k]);
+#pragma GCC unroll 16
+      for (int v = 0; v < C; ++v) sum[p][v] = xsimd::fma(value, taps[v], sum[p][v]);
+    }
+    w += Pitch;
+  };
+  if constexpr (Begin >= End) return;
+  else if constexpr (Values <= 9)  // three pixels of three colours
+#pragma GCC unroll 9
+    for (int k = 0; k < Values; ++k) add(k);
+  else
+    for (int k = 0; k < Values; ++k) add(k);
 }
 
 /// Forward pass of a direct convolution in vectors over the filters.
@@ -165,13 +171,13 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
         const Scalar* w = weight + first + 1L * ky * P.row_values() * P.conv().weight_pitch();
         const long from = window.offset + pixel * step + 1L * ky * P.conv().width * P.conv().channels;
         if constexpr (B::whole) {
-          add_taps<0, N, step, P.conv().weight_pitch()>(sum, x + from, w, P.row_values());
+          add_taps<0, N, step, P.conv().weight_pitch(), P.row_values()>(sum, x + from, w);
         } else if constexpr (narrow) {
           constexpr int n = P.conv().channels;
           for (int kx = 0; kx < P.conv().kernel; ++kx)
             if (const int column = pixel * P.conv().stride - P.conv().padding + kx; column >= 0 && column < P.conv().width)
-              add_taps<0, N, step, P.conv().weight_pitch()>(sum, x + (from + kx * n), w + 1L * kx * n * P.conv().weight_pitch(),
-                                                            n);
+              add_taps<0, N, step, P.conv().weight_pitch(), n>(sum, x + (from + kx * n),
+                                                               w + 1L * kx * n * P.conv().weight_pitch());
         } else {
           add_columns<B>(sum, x, from, w, std::make_integer_sequence<int, P.conv().kernel>{});
         }
@@ -190,8 +196,8 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
                                                                                           long from, const Scalar* w,
                                                                                           std::integer_sequence<int, Kx...>) {
     constexpr int n = P.conv().channels;
-    (add_taps<B::begin(Kx), B::end(Kx), step, P.conv().weight_pitch()>(sum, x + (from + Kx * n + B::begin(Kx) * step),
-                                                                       w + Kx * n * P.conv().weight_pitch(), n),
+    (add_taps<B::begin(Kx), B::end(Kx), step, P.conv().weight_pitch(), n>(sum, x + (from + Kx * n + B::begin(Kx) * step),
+                                                                          w + Kx * n * P.conv().weight_pitch()),
      ...);
   }
 };

@@ -115,7 +115,7 @@ template <class Scalar, DirectPlan P> struct StridedData {
       constexpr int shift = all.shift(Kx), begin = First ? std::clamp(-shift, 0, N) : 0;
       constexpr int end = Last ? std::clamp(out_width - shift - (all.count() - N), begin, N) : N;
       if constexpr (begin < end)
-        add_taps<begin, end, filters, row_pitch(channels)>(sum, from + (shift + begin) * filters, w, filters);
+        add_taps<begin, end, filters, row_pitch(channels), filters>(sum, from + (shift + begin) * filters, w);
     }
   }
 };
