@@ -12,32 +12,33 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// sum[p] += the sum over Values values of x[p][k] by row k of w, for the pixels p of [Begin, End). x: pixel Begin's first value,
-/// those of the next one Step behind it; w: rows of C vectors, Pitch apart. The end of a short loop, which the processor does not
-/// foresee, costs a third of it: it is unrolled.
+/// sum[p] += x[p][k] by the row w, for the pixels p of [Begin, End). x: pixel Begin's first value, those of the next one Step
+/// behind it; w: C vectors.
+template <int Begin, int End, long Step, class V, class Scalar, int N, int C>
+SKEIN_ALWAYS_INLINE void add_tap(V (&sum)[N][C], const Scalar* x, int k, const Scalar* w) {
+  V taps[C];
+#pragma GCC unroll 16
+  for (int v = 0; v < C; ++v) {
+    taps[v] = load_from<V>(w + v * static_cast<int>(V::size));
+    keep(taps[v]);
+  }
+#pragma GCC unroll 16
+  for (int p = Begin; p < End; ++p) {
+    const V value(x[(p - Begin) * Step + k]);
+#pragma GCC unroll 16
+    for (int v = 0; v < C; ++v) sum[p][v] = xsimd::fma(value, taps[v], sum[p][v]);
+  }
+}
+/// The same for k in [0, Values), each by a row of w, which lie Pitch apart. The end of a short loop, which the processor does
+/// not foresee, costs a third of it: it is unrolled.
 template <int Begin, int End, long Step, long Pitch, int Values, class V, class Scalar, int N, int C>
 SKEIN_ALWAYS_INLINE void add_taps(V (&sum)[N][C], const Scalar* x, const Scalar* w) {
-  const auto add = [&](int k) __attribute__((always_inline)) {
-    V taps[C];
-#pragma GCC unroll 16
-    for (int v = 0; v < C; ++v) {
-      taps[v] = load_from<V>(w + v * static_cast<int>(V::size));
-      keep(taps[v]);
-    }
-#pragma GCC unroll 16
-    for (int p = Begin; p < End; ++p) {
-      const V value(x[(p - Begin) * Step + k]);
-#pragma GCC unroll 16
-      for (int v = 0; v < C; ++v) sum[p][v] = xsimd::fma(value, taps[v], sum[p][v]);
-    }
-    w += Pitch;
-  };
   if constexpr (Begin >= End) return;
   else if constexpr (Values <= 9)  // three pixels of three colours
 #pragma GCC unroll 9
-    for (int k = 0; k < Values; ++k) add(k);
+    for (int k = 0; k < Values; ++k, w += Pitch) add_tap<Begin, End, Step>(sum, x, k, w);
   else
-    for (int k = 0; k < Values; ++k) add(k);
+    for (int k = 0; k < Values; ++k, w += Pitch) add_tap<Begin, End, Step>(sum, x, k, w);
 }
 
 /// Forward pass of a direct convolution in vectors over the filters.
