@@ -151,6 +151,7 @@ template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o,
     for (const ex::RecordedRun& run : ex::recorded_runs(o.record, settings))
       if (run.more.size() == sk::step_parts) all.epochs.push_back({run.ranks, false, run.seconds, run.more});
   }
+  if (all.epochs.empty()) all.epochs = {measured};  // the file keeps nothing, as /dev/null
   if (all.epochs.front().ranks > 1) return all;
   const Epoch one = all.epochs.front();
   for (int n = 8; n <= o.ranks; n *= 2) all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));

@@ -53,11 +53,20 @@ inline void check_record(const std::string& file) {
   if (!file.empty() && !std::ofstream(file, std::ios::app)) throw skein::FileError(file, -1, "cannot be written");
 }
 
+/// Does the file have a last line without an end, as an editor leaves it? What is added would become a part of that.
+inline bool ends_in_a_line(const std::string& file) {
+  std::ifstream in(file, std::ios::binary | std::ios::ate);
+  char last = '\n';
+  if (in && in.tellg() > 0) in.seekg(-1, std::ios::end).get(last);
+  return last != '\n';
+}
+
 /// Adds a run to the file; returns its speed-up and efficiency as a sentence. Throws FileError where the file cannot be written.
 inline std::string record_run(const std::string& file, const std::string& settings, int ranks, double seconds,
                               const std::vector<double>& more = {}) {
+  const bool goes_on = ends_in_a_line(file);
   std::ofstream out(file, std::ios::app);
-  out << settings << ',' << ranks << ',' << seconds;
+  out << (goes_on ? "\n" : "") << settings << ',' << ranks << ',' << seconds;
   for (const double v : more) out << ',' << v;
   if (!(out << std::endl)) throw skein::FileError(file, -1, "cannot be written");
   const double one = seconds_of_one(file, settings);
