@@ -143,15 +143,13 @@ template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o,
   if (world.rank() == 0) std::printf("-- %s, %ld parameters\n", all.network.c_str(), static_cast<long>(Model::parameter_count));
   const Epoch measured = measure<Model>(world, o, images);
   if (world.rank() != 0) return all;
-  if (o.record.empty()) {
-    all.epochs = {measured};
-  } else {
+  if (!o.record.empty()) {
     const std::string settings = settings_of(all.network, o, images.size());
     std::printf("%s\n", ex::record_run(o.record, settings, measured.ranks, measured.seconds, measured.parts).c_str());
     for (const ex::RecordedRun& run : ex::recorded_runs(o.record, settings))
       if (run.more.size() == sk::step_parts) all.epochs.push_back({run.ranks, false, run.seconds, run.more});
   }
-  if (all.epochs.empty()) all.epochs = {measured};  // the file keeps nothing, as /dev/null
+  if (all.epochs.empty()) all.epochs = {measured};  // no file, or one that keeps nothing, as /dev/null
   if (all.epochs.front().ranks > 1) return all;
   const Epoch one = all.epochs.front();
   for (int n = 8; n <= o.ranks; n *= 2) all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));

@@ -54,7 +54,7 @@ inline void check_record(const std::string& file) {
 }
 
 /// Does the file have a last line without an end, as an editor leaves it? What is added would become a part of that.
-inline bool ends_in_a_line(const std::string& file) {
+inline bool ends_within_a_line(const std::string& file) {
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   char last = '\n';
   if (in && in.tellg() > 0) in.seekg(-1, std::ios::end).get(last);
@@ -64,9 +64,9 @@ inline bool ends_in_a_line(const std::string& file) {
 /// Adds a run to the file; returns its speed-up and efficiency as a sentence. Throws FileError where the file cannot be written.
 inline std::string record_run(const std::string& file, const std::string& settings, int ranks, double seconds,
                               const std::vector<double>& more = {}) {
-  const bool goes_on = ends_in_a_line(file);
+  const bool unended = ends_within_a_line(file);
   std::ofstream out(file, std::ios::app);
-  out << (goes_on ? "\n" : "") << settings << ',' << ranks << ',' << seconds;
+  out << (unended ? "\n" : "") << settings << ',' << ranks << ',' << seconds;
   for (const double v : more) out << ',' << v;
   if (!(out << std::endl)) throw skein::FileError(file, -1, "cannot be written");
   const double one = seconds_of_one(file, settings);
