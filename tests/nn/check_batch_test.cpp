@@ -127,6 +127,8 @@ TEST_CASE("A batch by hand whose rows are too short is refused", "[nn]") {
                     Catch::Contains("the batch's .target_pitch is 2, and a target of the loss has 3 values"));
   CHECK_THROWS_WITH(executor.forward_backward(sk::BatchView<float>{nullptr, 20, nullptr, y.data(), 3, 1}),
                     Catch::Contains("the batch has no samples: .x is null"));
+  CHECK_THROWS_WITH(executor.forward_backward(sk::BatchView<float>{x.data(), 20, nullptr, y.data(), 3, -1}),
+                    Catch::Contains("the batch has -1 samples: .count is how many there are, 0 or more"));
   CHECK(executor.forward_backward(sk::BatchView<float>{}).weight == 0);  // a rank that has none left
 }
 

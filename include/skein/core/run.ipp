@@ -2,6 +2,7 @@
 // The bodies of run.hpp.
 #pragma once
 #include <signal.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,16 +15,26 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::detail {
 
-/// Does a launcher's environment call this process another rank than 0? Then a wrong flag is said by that one alone.
-SKEIN_INLINE bool another_rank_speaks() {
+/// The rank that a launcher's environment calls this process; "" where there is none.
+SKEIN_INLINE std::string_view launched_rank() {
   for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
-    if (const char* rank = std::getenv(name)) return std::string_view(rank) != "0";
-  return false;
+    if (const char* rank = std::getenv(name)) return rank;
+  return {};
 }
+/// What all ranks have to say, rank 0 says alone.
+inline bool another_rank_speaks() { return !launched_rank().empty() && launched_rank() != "0"; }
 
 inline void say_exception(std::string_view program, const std::string& message) {
   std::fflush(stdout);
   std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), printable(message, Lines::keep).c_str());
+}
+
+/// Rank 0's flag is most often as wrong, and its launcher ends the other ranks as soon as rank 0 has said so and gone. Who is
+/// still there after a second has flags of its own.
+inline void say_wrong_flag(std::string_view program, const std::string& message) {
+  if (!another_rank_speaks()) return say_exception(program, message);
+  ::sleep(1);
+  say_exception(program, "rank " + std::string(launched_rank()) + ": " + message);
 }
 
 /// Of all ranks' same message, once. Who reads what is said may have ended by the same Ctrl-C: the exit code is this program's.
@@ -54,7 +65,7 @@ SKEIN_INLINE int run_guarded(int argc, const char* const* argv, int (*call)(void
     return code;
   } catch (const FlagError& e) {
     if (run.end) run.end(e.what());
-    if (!another_rank_speaks()) say_exception(program, e.what());
+    say_wrong_flag(program, e.what());
     return 2;
   } catch (const Interrupted& e) {
     if (!run.said || run.interrupted != e.what()) {

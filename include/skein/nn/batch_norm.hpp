@@ -72,10 +72,11 @@ template <class... Options> struct BatchNorm {
   static constexpr long width(const Extents& in) { return in.flat() ? row_pitch(in.last()) : in.last(); }
 
  private:
-  /// One value of each channel is its own mean: throws, as PyTorch does. Where ranks share their statistics no rank knows alone.
+  /// One value of each channel is its own mean: throws, as PyTorch does. Where ranks share their statistics, of all of them.
   template <class In, class Frame> static void assert_several_values(const Frame& f) {
     const auto& context = *f.context;
-    if (!context.training() || context.statistics_hook || context.total * In::extents.count() != In::extents.last()) return;
+    const long samples = context.statistics_hook ? context.global_total : context.total;
+    if (!context.training() || samples * In::extents.count() != In::extents.last()) return;
     throw ArgumentError("layer " + std::to_string(f.ordinal) + " (BatchNorm of " + std::to_string(In::extents.last()) +
                         " channels) trains on a batch of 1 sample, and has one value of each channel: its variance is 0. Take "
                         "larger batches; the short last batch of an epoch is left out by .loader = {.last = "

@@ -46,6 +46,7 @@ template <class Input> constexpr bool same_extents(const Extents& e) {
   return same;
 }
 [[noreturn]] void refuse_null();
+[[noreturn]] void refuse_count(long count);
 [[noreturn]] void refuse_unreserved();
 void check_batch_extents(const Extents& given, const Extents& wanted, const char* set);
 [[noreturn]] void refuse_pitch(long pitch, const char* member, long wanted, const char* of);
@@ -60,7 +61,8 @@ inline void check_reserved(const void* executor) {
 /// (On the host also targets that are none for the loss.) `training`: there must be targets; else they may be missing, and only
 /// outputs are made. A batch without samples has nothing to compare.
 template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_batch(const Given& b, bool training) {
-  if (b.count <= 0) return;
+  if (b.count <= 0) [[unlikely]]
+    return b.count < 0 ? detail::refuse_count(b.count) : void();
   if constexpr (detail::ChecksItsMemory<Given>) b.check_current();
   constexpr bool wants_labels = Loss::target == TargetKind::label;
   if constexpr (detail::SaysExtents<Given>)

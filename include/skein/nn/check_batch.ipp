@@ -52,6 +52,9 @@ SKEIN_INLINE void refuse_target_length(long given, long wanted, long outputs, co
 
 namespace detail {
 SKEIN_INLINE void refuse_null() { throw ArgumentError("the batch has no samples: .x is null"); }
+SKEIN_INLINE void refuse_count(long count) {
+  throw ArgumentError(text("the batch has {} samples: .count is how many there are, 0 or more", count));
+}
 SKEIN_INLINE void refuse_unreserved() {
   throw ArgumentError("step: there is no memory yet: call reserve({.capacity = loader.capacity()}) before the first step");
 }

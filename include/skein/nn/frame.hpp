@@ -23,6 +23,7 @@ template <class Scalar, class Device> struct Context {
   bool continues = false;                   ///< `carries_state`: the samples go on where those of the call before have ended
   long first = 0;                           ///< of this worker's samples, in the rank's batch
   long total = 0;                           ///< samples in the rank's batch
+  long global_total = 0;                    ///< of all ranks, where they share their statistics
   std::uint64_t key = 0;                    ///< of this step's random numbers
   std::uint64_t global_first = 0;           ///< first sample of this slice, in the global batch
   const ops::StepValues* values = nullptr;  ///< not null: key and global_first are there, in the device's memory

@@ -2,7 +2,6 @@
 // The bodies of fit_loop.hpp: of both scalars that there are in the library.
 #pragma once
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "../core/error.hpp"
@@ -113,9 +112,11 @@ template <class Scalar> void FitLoop<Scalar>::compare_weights(Work& work, const 
   work.steps.compare_weights(when);
 }
 
-/// Each rank writes a share of the weights: where they differ, a commit would have weights that no rank has had.
+/// Each rank writes a share of the weights: where they differ, a commit would have weights that no rank has had. Weights that are
+/// not finite would push good ones out of the folder.
 template <class Scalar> void FitLoop<Scalar>::compare_and_commit(Work& work) {
   if (!commits_) return;
+  work.judge.look_at_weights(epoch_number(), work.factor);
   if (facts_.ranks > 1 && facts_.same_weights == parallel::SameWeights::after_step)
     compare_weights(work, text("before the commit of step {}", work.steps.steps()));
   commit(work);
@@ -140,6 +141,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   state_.keep_callbacks();                                // for a save() after the fit
   place().ended = work.control.finishing();
   const bool goes_on = place().running && !place().ended;
+  if (place().step > 0) work.judge.look_at_weights(epoch_number(), work.factor);  // the end of an epoch has looked
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;
   if (same) compare_weights(work, "at the end of fit");
   if (goes_on) commit(work);  // as the ranks are now: finish() makes weights of their own one, kept weights take their place
@@ -161,13 +163,8 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
 /// All ranks throw after what all have done together.
 template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
   (void)work.steps.texts_of_all({});  // ranks that serve take part
-  const std::string& folder = work.options.checkpoint.folder.path();
-  std::string what = text("fit: {} ended it after step {}; ", name_of_signal(work.signals.ending()), work.steps.steps());
-  if (facts_.serves) what += "nothing is saved: a ParameterServer has no commits";
-  else if (folder.empty())
-    what += "nothing is saved: with .checkpoint = {.folder = \"run\"} the next start would go on from there";
-  else what += text("the training is saved in {}, and goes on from there when the program is started again", folder);
-  throw Interrupted(work.signals.ending(), what);
+  throw Interrupted(work.signals.ending(), ended_by_signal(work.signals.ending(), work.steps.steps(),
+                                                           work.options.checkpoint.folder.path(), facts_.serves));
 }
 
 template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
@@ -238,11 +235,14 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   steps.epoch_ends(number);
   if (facts_.local_sums) place().sums = sum_over_ranks(steps, place().sums);
   work.judge.look(place().sums, epoch_number(), work.factor);
+  work.judge.look_at_weights(epoch_number(), work.factor);
   work.judge.end_of_epoch(work.progress, place().samples == 0);
   EpochRecord record = work.figures.epoch(place(), work.factor);
   if (auto* const validation = work.batches.validation()) {
     steps.average_buffers();
     record.validation = evaluate_loader(steps, facts_, *validation, work.metrics);
+    if (!record.validation.measured())  // it is NaN: the line of the epoch leaves it out
+      work.progress.line(text("the validation loss of epoch {} is not a number", epoch_number()));
   }
   record.seconds = work.figures.seconds_of_epoch();
   place().epoch += 1;

@@ -4,11 +4,16 @@
 // once a second.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "fit_facts.hpp"
 #include "signal_watch.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
+
+/// What the Interrupted of a fit says: after which step, and what is saved where. `serves`: the policy has ranks that make
+/// updates.
+std::string ended_by_signal(int signal, std::int64_t step, const std::string& folder, bool serves);
 
 /// Of one fit on one rank. The sums are the loop's: it has others to add up at the same time.
 class FitSignals {

@@ -5,12 +5,22 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
+#include "../core/text.hpp"
 #include "fit_signals.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
+
+SKEIN_INLINE std::string ended_by_signal(int signal, std::int64_t step, const std::string& folder, bool serves) {
+  const std::string what = text("fit: {} ended it after step {}; ", name_of_signal(signal), step);
+  if (serves) return what + "nothing is saved: a ParameterServer has no commits";
+  if (folder.empty())
+    return what + "nothing is saved: with .checkpoint = {.folder = \"run\"} the next start would go on from there";
+  return what + text("the training is saved in {}, and goes on from there when the program is started again", folder);
+}
 
 SKEIN_INLINE FitSignals::FitSignals(const FitInterrupt& options, const FitFacts& facts, bool each_step)
     : watch_(options, facts.rank,

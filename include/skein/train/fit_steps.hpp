@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "../data/finite.hpp"
 #include "../nn/layer_name.hpp"
 #include "../parallel/concepts.hpp"
 #include "agreement.hpp"
@@ -99,6 +100,18 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   std::string first_not_finite(const data::Batch<Scalar>& batch) override {
     if constexpr (leaves_out) return first_layer_not_finite(train_step_, batch);
     else return {};
+  }
+  std::string weight_not_finite() override {
+    std::span<const optim::ParameterGroupRange> ranges;  // those of a pipeline's optimizer are of its stage
+    if constexpr (!parallel::SharesBatches<PolicyState>) ranges = train_step_.optimizer().ranges();
+    std::string found;
+    each_parameter_part(train_step_, [&](plan::Range part, const Scalar* values) {
+      const auto n = static_cast<std::size_t>(part.end - part.begin);
+      const std::span<const Scalar> here(host_.read(values, n, train_step_.model().where()), n);
+      if (found.empty() && !data::detail::finite(data::detail::greatest_magnitude(here)))
+        found = first_weight_not_finite<Scalar>(here, part, layers_with_parameters(Model::program), ranges);
+    });
+    return found;
   }
   void keep_weights() override { kept_.keep(train_step_); }
   void give_back_weights() override { kept_.give_back(train_step_); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LossJudge: looks in a fit whether the loss is a finite number. It asks for nothing of its own: on the host it sees the sums of
 // each step, which ranks that add up their gradients have in common; elsewhere those that a record, a progress line or the end of
-// an epoch reads anyway, some steps later.
+// an epoch reads anyway, some steps later. The last step of an epoch has no loss behind it: the weights are looked at then.
 #pragma once
 #include <cmath>
 #include <string>
@@ -48,6 +48,14 @@ template <class Scalar> class LossJudge {
     if (!std::isfinite(sums.loss) && on_nan_ != OnNan::go_on && !scaled_) [[unlikely]]
       stop(sums, epoch, factor, true, {});
   }
+  /// The weights, before they are evaluated or kept: their step's own loss was finite. Throws NotFiniteError where one is not,
+  /// also where such steps are left out: no later step mends them.
+  void look_at_weights(int epoch, double factor) {
+    if (on_nan_ == OnNan::go_on) return;
+    std::string weight = steps_.weight_not_finite();
+    if (!weight.empty()) [[unlikely]]
+      stop(steps_.sums(), epoch, factor, true, {}, std::move(weight));
+  }
   /// Says how many steps of the epoch were left out. Throws where these were all.
   void end_of_epoch(Progress& progress, bool all) {
     const std::int64_t n = std::exchange(left_out_, 0);
@@ -59,14 +67,16 @@ template <class Scalar> class LossJudge {
   }
 
  private:
-  [[noreturn]] void stop(const nn::LossSums& sums, int epoch, double factor, bool late, std::string layer) {
+  [[noreturn]] void stop(const nn::LossSums& sums, int epoch, double factor, bool late, std::string layer,
+                         std::string weight = {}) {
     throw NotFiniteError(not_finite_message({.step = steps_.steps() + (steps_.left_out() ? 1 : 0),
                                              .epoch = epoch,
                                              .loss = sums.mean(),
                                              .rate = steps_.rate() * factor,
                                              .norm = steps_.gradient_norm(),
                                              .found_late = late,
-                                             .layer = std::move(layer)}));
+                                             .layer = std::move(layer),
+                                             .weight = std::move(weight)}));
   }
 
   Steps& steps_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A loss that is not a finite number: what fit does about it, the sentence that it stops with, and the search for the first layer
-// whose output is not finite. The search runs only when there is something to search for: it sets the weights behind a layer to
-// zero, since zero times what is not finite is not finite, and looks whether the loss becomes finite.
+// A loss, or a weight, that is not a finite number: what fit does about it, the sentence that it stops with, and the search for
+// the first layer whose output is not finite. The search runs only when there is something to search for: it sets the weights
+// behind a layer to zero, since zero times what is not finite is not finite, and looks whether the loss becomes finite.
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -13,6 +13,7 @@
 
 #include "../core/error.hpp"
 #include "../nn/loss/loss.hpp"
+#include "../optim/groups.hpp"
 #include "../plan/program.hpp"
 
 SKEIN_BEGIN_COLD
@@ -23,7 +24,8 @@ namespace skein::inline SKEIN_ABI {
 /// NotFiniteError. skip: it leaves the step out, as if its batch were not there. go_on: it makes the step.
 enum class OnNan { stop, skip, go_on };
 
-/// What fit throws where the loss is not a finite number: step, rate, norm of the gradients, first layer that is not finite.
+/// What fit throws where the loss is not a finite number: step, rate, norm of the gradients, first layer that is not finite. Also
+/// where the last step of an epoch, or the one before a commit, has made weights that are none: no loss has shown them yet.
 class NotFiniteError : public Error {
  public:
   explicit NotFiniteError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
@@ -31,7 +33,7 @@ class NotFiniteError : public Error {
 
 namespace train {
 
-/// The step whose loss is not finite, as the sentence has it.
+/// The step whose loss, or what it made of the weights, is not finite, as the sentence has it.
 struct NotFiniteStep {
   std::int64_t step = 0;  ///< from 1
   int epoch = 0;          ///< from 1
@@ -39,6 +41,7 @@ struct NotFiniteStep {
   double norm = 0;          ///< of the gradients; not finite, or that of the last step that was clipped
   bool found_late = false;  ///< some steps may have been made since
   std::string layer;        ///< what first_not_finite() says
+  std::string weight;       ///< what first_weight_not_finite() says, of weights that are looked at after a step
 };
 /// What fit says of it.
 std::string not_finite_message(const NotFiniteStep& step);
@@ -57,6 +60,12 @@ template <class Program> std::vector<LayerRange> layers_with_parameters(const Pr
           {std::string(std::string_view(program.name(o))), std::string(o.kind), o.parameter, o.parameter + o.parameters});
   return layers;
 }
+
+/// "a weight of layer '2' (Linear<10>) is not finite", of the first layer with such a weight among the parameters `part`, whose
+/// values are given; "" where there is none. Ranges that are frozen are not looked at: a mask may be infinite.
+template <class Scalar> std::string first_weight_not_finite(std::span<const Scalar> values, plan::Range part,
+                                                            const std::vector<LayerRange>& layers,
+                                                            std::span<const optim::ParameterGroupRange> ranges = {});
 
 /// "the first layer whose output is not finite is '2' (Linear<10>)", or what else is not finite. finite(weights): whether the
 /// loss of the batch is, with these weights; outputs_finite(): whether the network's outputs were in that call.
@@ -102,6 +111,10 @@ template <class TrainStep, class Batch> std::string first_layer_not_finite(Train
 }
 
 #if SKEIN_COMPILED
+extern template std::string first_weight_not_finite<float>(std::span<const float>, plan::Range, const std::vector<LayerRange>&,
+                                                           std::span<const optim::ParameterGroupRange>);
+extern template std::string first_weight_not_finite<double>(std::span<const double>, plan::Range, const std::vector<LayerRange>&,
+                                                            std::span<const optim::ParameterGroupRange>);
 extern template std::string first_not_finite<float>(std::span<const float>, const std::vector<LayerRange>&,
                                                     const std::function<bool(std::span<const float>)>&,
                                                     const std::function<bool()>&);

@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 
+#include "../data/finite.hpp"
 #include "not_finite.hpp"
 #include "text.hpp"
 
@@ -11,16 +12,41 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::string not_finite_message(const NotFiniteStep& s) {
-  std::string text = s.found_late ? "fit: the loss is not a finite number; found after step " : "fit: the loss of step ";
+  const bool of_weights = !s.weight.empty();
+  std::string text = of_weights     ? "fit: " + s.weight + " after step "
+                     : s.found_late ? "fit: the loss is not a finite number; found after step "
+                                    : "fit: the loss of step ";
   append_integer(text, s.step);
   append_integer(text += " (epoch ", s.epoch);
-  text += s.found_late ? "), some steps late; " : ") is ";
-  if (!s.found_late) append_digits(text, s.loss, 4), text += ", no finite number; ";
+  if (of_weights) text += "), whose own loss was finite; ";
+  else if (s.found_late) text += "), some steps late; ";
+  else append_digits(text += ") is ", s.loss, 4), text += ", no finite number; ";
   append_digits(text += "the rate is ", s.rate, 4);
   append_digits(text += ", the gradients' norm ", std::fabs(s.norm), 4);
   if (!s.layer.empty()) text += "; " + s.layer;
-  if (!s.found_late) text += ". The weights are those before this step";
-  return text + ". Lower the rate, set .clip_norm, or look at the samples; .on_nan says what fit does about such a step";
+  if (of_weights) text += ". Nothing mends these weights: begin anew, or go on from a checkpoint, and";
+  else if (!s.found_late) text += ". The weights are those before this step";
+  return text + (of_weights ? " lower" : ". Lower") +
+         " the rate, set .clip_norm, or look at the samples; .on_nan says what fit does about such a step";
+}
+
+/// Of the part of each layer that is trained.
+template <class Scalar> std::string first_weight_not_finite(std::span<const Scalar> values, plan::Range part,
+                                                            const std::vector<LayerRange>& layers,
+                                                            std::span<const optim::ParameterGroupRange> ranges) {
+  const auto among = [&](long begin, long end) {
+    begin = std::max(begin, part.begin), end = std::min(end, part.end);
+    if (begin >= end) return false;
+    const auto own = values.subspan(static_cast<std::size_t>(begin - part.begin), static_cast<std::size_t>(end - begin));
+    return data::detail::first_not_finite(own) >= 0;
+  };
+  for (const LayerRange& l : layers) {
+    bool found = ranges.empty() && among(l.begin, l.end);
+    for (const optim::ParameterGroupRange& r : ranges)
+      found = found || (!r.frozen && among(std::max(l.begin, r.begin), std::min(l.end, r.end)));
+    if (found) return "a weight of layer '" + l.name + "' (" + l.kind + ") is not finite";
+  }
+  return {};
 }
 
 /// Sets the layers to their weights, one after the other from the front, until the loss is not finite.
@@ -28,9 +54,8 @@ template <class Scalar> std::string first_not_finite(std::span<const Scalar> wei
                                                      const std::function<bool(std::span<const Scalar>)>& finite,
                                                      const std::function<bool()>& outputs_finite) {
   const auto said = [](const LayerRange& l) { return "'" + l.name + "' (" + l.kind + ")"; };
-  for (const LayerRange& l : layers)
-    if (!std::all_of(weights.begin() + l.begin, weights.begin() + l.end, [](Scalar w) { return std::isfinite(w); }))
-      return "a weight of layer " + said(l) + " is not finite";
+  const plan::Range all{0, static_cast<long>(weights.size())};
+  if (std::string weight = first_weight_not_finite(weights, all, layers); !weight.empty()) return weight;
   std::vector<Scalar> some(weights.size(), Scalar(0));
   if (!finite({some.data(), some.size()}))
     return outputs_finite()

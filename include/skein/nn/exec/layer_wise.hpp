@@ -12,6 +12,7 @@ template <class Pass> void run_layer_wise(Pass& pass, typename Pass::State& s, c
   const auto [lo, hi] = w.slice(batch.count);
   s.run.context.first = lo;
   s.run.context.total = batch.count;
+  s.run.context.global_total = call.global_count;
   s.run.context.accumulate = call.accumulate;
   pass.step(s, batch, lo, hi, call);
 }

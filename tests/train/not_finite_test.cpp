@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights that the last step of an epoch, or the one before a commit, has made infinite: no loss has shown them yet.
+#include <catch2/catch.hpp>
+
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include <skein/comm/thread/spawn.hpp>
+#include <skein/data/from_tensors.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/relu.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/train/commit_folder.hpp>
+#include <skein/train/not_finite.hpp>
+#include <skein/train/trainer.hpp>
+
+#include "../support/temporary_folder.hpp"
+#include "../support/thrown.hpp"
+
+namespace sk = skein;
+namespace nn = skein::nn;
+
+namespace {
+constexpr float infinite = std::numeric_limits<float>::infinity();
+using First = nn::Sequential<nn::Linear<6>, nn::Relu>;
+using Second = nn::Sequential<nn::Linear<1>>;
+struct Net : nn::Sequential<nn::Linear<6>, nn::Relu, nn::Linear<1>> {};
+using Model = sk::Model<Net, sk::Shape<3>>;
+
+/// 40 samples of a linear function. A large one makes large gradients.
+auto points(float scale = 1) {
+  sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
+  for (long i = 0; i < 40; ++i) {
+    for (long j = 0; j < 3; ++j) x(i, j) = sk::random_uniform(5, 0, static_cast<std::uint64_t>(3 * i + j)) - 0.5f;
+    y(i, 0) = scale * (x(i, 0) - 2 * x(i, 1));
+  }
+  return sk::data::from_tensors(x, y);
+}
+sk::FitOptions options() { return {.epochs = 1, .batch = 10, .seed = sk::Seed{1}, .progress = false, .threads = 1}; }
+
+/// A step that makes a weight infinite, as a rate far too large does.
+struct Breaks {
+  Model& model;
+  std::int64_t step;
+  void on_update(std::int64_t n) const {
+    if (n == step) model.modify()[0] = infinite;
+  }
+};
+}  // namespace
+
+TEST_CASE("a fit whose only step makes infinite weights of a finite loss does not return as if it were well", "[train]") {
+  const auto data = points(1e4f);
+  sk::FitOptions how = options();
+  how.batch = 40;
+  for (const sk::OnNan on_nan : {sk::OnNan::stop, sk::OnNan::skip, sk::OnNan::go_on}) {
+    how.on_nan = on_nan;
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 3e38f}};
+    if (on_nan == sk::OnNan::go_on) {
+      CHECK(std::isfinite(trainer.fit(data, how).back().training.loss));
+      continue;
+    }
+    const std::string said = support::thrown<sk::NotFiniteError>([&] { trainer.fit(data, how); });
+    CHECK_THAT(said, Catch::StartsWith("fit: a weight of layer '0' (Linear<6>) is not finite after step 1 (epoch 1), whose own "
+                                       "loss was finite; the rate is 3e+38, the gradients' norm ") &&
+                         Catch::Contains("Nothing mends these weights: begin anew, or go on from a checkpoint"));
+  }
+}
+
+TEST_CASE("infinite weights push no good ones out of the checkpoint's folder", "[train]") {
+  const auto data = points();
+  const support::TemporaryFolder folder;
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}};
+  sk::FitOptions how = options();
+  how.checkpoint = {.folder = folder / "run", .every = 1, .keep = 2};
+  how.callbacks = {Breaks{model, 2}};
+  CHECK_THAT(support::thrown<sk::NotFiniteError>([&] { trainer.fit(data, how); }),
+             Catch::StartsWith("fit: a weight of layer '0' (Linear<6>) is not finite after step 2 (epoch 1)"));
+  CHECK(sk::train::CommitFolder(folder / "run").steps() == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("ranks that end with infinite weights all say so, or report the one that does", "[train]") {
+  const auto data = points();
+  std::vector<std::string> said(2);
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    const auto rank = static_cast<std::size_t>(world.rank());
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, sk::parallel::DataParallel{world}};
+    sk::FitOptions how = options();
+    how.callbacks = {Breaks{model, 4}};
+    said[rank] = support::thrown<sk::NotFiniteError>([&] { trainer.fit(data, how); });
+  });
+  for (const std::string& text : said)
+    CHECK_THAT(text, Catch::StartsWith("fit: a weight of layer '0' (Linear<6>) is not finite"));
+
+  CHECK_THROWS_WITH(sk::spawn(2,
+                              [&](sk::ThreadComm& world) {
+                                Model model{sk::Seed{3}};
+                                const sk::parallel::ModelAverage policy{world, sk::parallel::Period<8>{}};
+                                sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy};
+                                sk::FitOptions how = options();
+                                if (world.rank() == 1) how.callbacks = {Breaks{model, 4}};
+                                trainer.fit(data, how);
+                              }),
+                    Catch::Contains("a weight of layer '0' (Linear<6>) is not finite after step 4"));
+
+  CHECK_THROWS_WITH(sk::spawn(2,
+                              [&](sk::ThreadComm& world) {
+                                const sk::parallel::Pipeline<First, Second> pipeline{world, {.micro_batches = 2}};
+                                auto model = pipeline.model<sk::Shape<3>>(sk::Seed{1});
+                                sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 3e38f}, pipeline};
+                                sk::FitOptions how = options();
+                                how.batch = 40;
+                                trainer.fit(points(1e4f), how);
+                              }),
+                    Catch::Contains("is not finite after step 1 (epoch 1)"));
+}
+
+TEST_CASE("weights that are frozen may be infinite, and a part of the weights is named by its place", "[train]") {
+  using sk::train::first_weight_not_finite;
+  const std::vector<sk::train::LayerRange> layers{{"0", "Linear<2>", 0, 6}, {"1", "Linear<1>", 6, 9}};
+  std::vector<double> weights(9, 1.0);
+  weights[4] = infinite;
+  const auto found = [&](long begin, long end, const std::vector<sk::optim::ParameterGroupRange>& ranges) {
+    const std::span<const double> part(weights.data() + begin, static_cast<std::size_t>(end - begin));
+    return first_weight_not_finite<double>(part, {begin, end}, layers, {ranges.data(), ranges.size()});
+  };
+  CHECK(found(0, 9, {}) == "a weight of layer '0' (Linear<2>) is not finite");
+  CHECK(found(5, 9, {}).empty());
+  CHECK(found(0, 9, {{.begin = 0, .end = 6, .frozen = true}, {.begin = 6, .end = 9}}).empty());
+  CHECK(found(0, 9, {{.begin = 0, .end = 4, .frozen = true}, {.begin = 4, .end = 9}}) ==
+        "a weight of layer '0' (Linear<2>) is not finite");
+  weights[8] = std::nan("");
+  CHECK(found(5, 9, {{.begin = 0, .end = 6, .frozen = true}, {.begin = 6, .end = 9}}) ==
+        "a weight of layer '1' (Linear<1>) is not finite");
+}
