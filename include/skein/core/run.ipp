@@ -29,11 +29,11 @@ inline void say_exception(std::string_view program, const std::string& message) 
   std::fprintf(stderr, "%.*s: %s\n", static_cast<int>(program.size()), program.data(), printable(message, Lines::keep).c_str());
 }
 
-/// Rank 0's flag is most often as wrong, and its launcher ends the other ranks as soon as rank 0 has said so and gone. Who is
-/// still there after a second has flags of its own.
+/// Rank 0's flag is most often as wrong, and its launcher ends the other ranks when rank 0 has said so and gone (mpirun: in a
+/// second). Who is still there later has flags of its own.
 inline void say_wrong_flag(std::string_view program, const std::string& message) {
   if (!another_rank_speaks()) return say_exception(program, message);
-  ::sleep(1);
+  ::sleep(3);
   say_exception(program, "rank " + std::string(launched_rank()) + ": " + message);
 }
 
