@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <filesystem>
 #include <string>
 #include <sys/stat.h>
 #include <vector>
@@ -72,7 +73,20 @@ TEST_CASE("a faulty CIFAR-10 file is refused with the place", "[data][cifar10]")
   CHECK_THROWS_WITH(sk::data::read_cifar10({}), Contains("no file is named"));
   REQUIRE(::mkfifo((folder.path() + "/pipe").c_str(), 0600) == 0);
   CHECK_THROWS_AS(sk::data::read_cifar10({folder.path() + "/pipe"}), sk::FileError);
-  CHECK_THROWS_WITH(sk::data::cifar10(folder.path()), Contains("Looked in: " + folder.path()));
+}
+
+TEST_CASE("a folder without CIFAR-10 is refused with its place and what it should hold", "[data][cifar10]") {
+  const data_test::Folder folder;
+  const std::string empty = folder.path(), here = std::filesystem::current_path().string();
+  const data_test::Thrown named = data_test::thrown([&] { sk::data::cifar10(empty); });
+  CHECK(named.path == empty);
+  CHECK(named.says(
+      "neither data_batch_1.bin, ... and test_batch.bin nor train_subset_10000.bin and test_subset_2000.bin are there"));
+  CHECK(named.says("Looked in: " + empty + ". Name the folder that holds these files"));
+  CHECK_FALSE(named.says("SKEIN_DATA"));  // which is not looked at where a folder is named
+  const data_test::Thrown typo = data_test::thrown([&] { sk::data::cifar10("no-such-folder"); });
+  CHECK(typo.says("Looked in: " + here + "/no-such-folder, which does not exist. Name the folder"));
+  CHECK(data_test::thrown([&] { sk::data::cifar10(folder.write("file", Bytes{1})); }).says("/file, which is no folder."));
 }
 
 TEST_CASE("the subset of CIFAR-10 has the published facts", "[data][cifar10]") {

@@ -1,9 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of cifar10.hpp.
 #pragma once
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "cifar10.hpp"
 
 SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::data::detail {
+
+/// Where a folder is: a relative one is of a working directory, which may be another one than its user believes.
+inline std::string where_it_is(const std::string& folder) {
+  char here[4096];
+  const bool relative = folder.front() != '/' && ::getcwd(here, sizeof here);
+  const std::string place = relative ? std::string(here) + "/" + folder : folder;
+  struct stat facts {};
+  if (::stat(folder.c_str(), &facts) != 0) return place + ", which does not exist";
+  return S_ISDIR(facts.st_mode) ? place : place + ", which is no folder";
+}
+
+/// Of a folder that was named, or of those that were looked into where none was.
+[[noreturn]] inline void refuse_cifar10(const std::string& folder, const std::vector<std::string>& folders) {
+  std::string text =
+      "neither data_batch_1.bin, ... and test_batch.bin nor train_subset_10000.bin and test_subset_2000.bin are there. Looked "
+      "in: ";
+  if (folder.empty()) {
+    for (const std::string& f : folders) text += (&f == &folders.front() ? "" : ", ") + f;
+    throw FileError("cifar10", -1, text + ". Set SKEIN_DATA to the folder that holds cifar10/");
+  }
+  text += where_it_is(folder) + ". Name the folder that holds these files";
+  for (const std::string& f : search_folders("cifar10"))
+    if (file_exists(f + "/data_batch_1.bin") || file_exists(f + "/train_subset_10000.bin"))
+      throw FileError(folder, -1, text + "; they are in " + f + ", where they are looked for if no folder is named");
+  throw FileError(folder, -1, text);
+}
+
+}  // namespace skein::inline SKEIN_ABI::data::detail
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -40,7 +73,6 @@ SKEIN_INLINE InMemory<std::uint8_t> read_cifar10(const std::vector<std::string>&
 
 SKEIN_INLINE SourcedTrainTest cifar10(const std::string& folder) {
   const std::vector<std::string> folders = folder.empty() ? search_folders("cifar10") : std::vector<std::string>{folder};
-  std::string looked;
   for (const std::string& f : folders) {
     if (detail::file_exists(f + "/data_batch_1.bin")) {
       std::vector<std::string> batches;
@@ -50,13 +82,8 @@ SKEIN_INLINE SourcedTrainTest cifar10(const std::string& folder) {
     if (detail::file_exists(f + "/train_subset_10000.bin"))
       return {read_cifar10({f + "/train_subset_10000.bin"}), read_cifar10({f + "/test_subset_2000.bin"}),
               "a subset of CIFAR-10 (10,000 + 2,000 images) from " + f, false};
-    looked += (looked.empty() ? "" : ", ") + f;
   }
-  throw FileError(
-      folder.empty() ? "cifar10" : folder, -1,
-      "neither data_batch_1.bin, ... and test_batch.bin nor train_subset_10000.bin and test_subset_2000.bin are there. "
-      "Looked in: " +
-          looked + ". Set SKEIN_DATA to the folder that holds cifar10/");
+  detail::refuse_cifar10(folder, folders);
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
