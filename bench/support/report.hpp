@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "machine.hpp"
+#include "output_file.hpp"
 
 namespace bench {
 
@@ -59,6 +60,7 @@ struct Options {
   bool quick = false;
   std::string json{}, only{};  ///< only: one part of a bench that has several
 };
+/// Ends the program for a wrong argument, and where nothing can be added to FILE: before what is measured for it is lost.
 inline Options options(int argc, char** argv) {
   Options o;
   for (int i = 1; i < argc; ++i) {
@@ -69,6 +71,12 @@ inline Options options(int argc, char** argv) {
       std::cerr << argv[0] << ": takes --quick, --json FILE and, where it has parts, --only PART, not '" << argv[i] << "'\n";
       std::exit(2);
     }
+  }
+  try {
+    check_can_add("json", o.json);
+  } catch (const skein::FileError& e) {
+    std::cerr << argv[0] << ": " << e.what() << "\n";
+    std::exit(2);
   }
   return o;
 }
@@ -125,22 +133,28 @@ class Report {
   /// Is this part to run? With --only PART no other one is.
   bool wants(const std::string& part) const { return options_.only.empty() || options_.only == part; }
 
-  /// Writes the file; the exit status: 1 where something was wrong, not where something was slow.
-  int finish(bool right = true) {
+  /// Writes the file; the exit status: 1 where something was wrong, not where something was slow. A file that does not take the
+  /// figures is wrong, and is said.
+  [[nodiscard]] int finish(bool right = true) {
     const double after = load();
     std::cout << "load " << number(before_) << " before, " << number(after) << " after" << std::endl;
-    if (!options_.json.empty()) {
-      std::ofstream out(options_.json, std::ios::app);
-      for (Line& l : lines_) {
-        l.add("load " + number(before_) + " to " + number(after));
-        write(out, l);
-      }
-      right = right && out.good();
-    }
+    if (!options_.json.empty()) right = write_lines("load " + number(before_) + " to " + number(after)) && right;
     return right ? 0 : 1;
   }
 
  private:
+  bool write_lines(const std::string& loads) {
+    errno = 0;
+    std::ofstream out(options_.json, std::ios::app);
+    for (Line& l : lines_) {
+      l.add(loads);
+      write(out, l);
+    }
+    if (out.flush()) return true;
+    std::cerr << bench_ << ": " << options_.json << ": " << not_written("json", std::strerror(errno))
+              << ". The figures are only in what is printed above" << std::endl;
+    return false;
+  }
   void refuse_other_than(const std::vector<std::string>& parts) const {
     std::string names;
     for (const std::string& part : parts) {

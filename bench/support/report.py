@@ -9,10 +9,19 @@ import subprocess
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
+def file_to_add_to(path):
+    """The path, tried before anything is measured for it; a sentence of argparse where it cannot be written."""
+    try:
+        open(path, "a").close()
+    except OSError as e:
+        raise argparse.ArgumentTypeError(f"{path} cannot be written: {e.strerror}. Name a file in a folder that exists and that you may write to")
+    return path
+
+
 def arguments(description):
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--json", metavar="FILE")
+    parser.add_argument("--json", metavar="FILE", type=file_to_add_to)
     parser.add_argument("--compiler", default=os.environ.get("CXX", "g++"))
     return parser
 

@@ -12,7 +12,9 @@
 
 #include <skein/skein.hpp>
 
+#include "support/output_files.hpp"
 namespace sk = skein;
+namespace ex = experiments;
 
 namespace {
 
@@ -66,6 +68,7 @@ Outcome train(const std::string& name, const Options& o, long batch, const auto&
 }
 
 int run(const Options& o) {
+  ex::check_outputs({.svg = o.svg});
   std::vector<float> x, y;
   for (long i = 0; i < o.samples; ++i) {
     x.push_back(20 * sk::random_uniform(o.seed, 1, static_cast<std::uint64_t>(i)));

@@ -26,6 +26,7 @@
 #include <skein/parallel/data/sync_every.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "support/output_files.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -277,11 +278,13 @@ int main(int argc, char** argv) {
       sk::MpiComm world{argc, argv};
       o.ranks = world.size();
       world.run([&](sk::MpiComm& w) {
+        if (w.rank() == 0) ex::check_outputs({.json = o.json, .svg = o.svg});
         measure(table, w, o);
         if (w.rank() == 0) status = say(table, o);
       });
       return status;
     }
+    ex::check_outputs({.json = o.json, .svg = o.svg});
     sk::SlowNetwork free({});  // one type of ranks is compiled: what costs nothing costs a microsecond
     sk::spawn(o.ranks, [&](sk::ThreadComm& world) {
       Threads ranks(world, free);

@@ -18,6 +18,7 @@
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
+#include "support/output_files.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -130,6 +131,7 @@ int say(const Options& o, const std::vector<Trial>& trials) {
 }
 
 int run(sk::MpiComm& world, const Options& o) {
+  if (world.rank() == 0) ex::check_outputs({.json = o.json, .svg = o.svg});
   std::vector<float> x, y;
   for (long i = 0; i < o.samples; ++i) {
     x.push_back(20 * sk::random_uniform(1, 1, static_cast<std::uint64_t>(i)));

@@ -37,6 +37,7 @@
 #include <skein/parallel/simulate/slowed.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "support/output_files.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -381,6 +382,7 @@ int main(int argc, char** argv) {
       return results.finish();
     };
     if (!o.processes) {
+      ex::check_outputs({.json = o.json, .svg = o.svg});
       sk::spawn(o.workers + 2, [&](sk::ThreadComm& world) {
         auto found = measure(world, o, digits);
         if (world.rank() == 0) rows = std::move(found);
@@ -394,6 +396,7 @@ int main(int argc, char** argv) {
         throw sk::ArgumentError("--processes: mpirun has started " + std::to_string(world.size()) + " of the " +
                                 std::to_string(o.workers + 2) + " processes that --workers " + std::to_string(o.workers) +
                                 " and two servers are");
+      if (world.rank() == 0) ex::check_outputs({.json = o.json, .svg = o.svg});
       rows = measure(world, o, digits);
       if (world.rank() == 0) status = end();
     });

@@ -33,6 +33,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "support/cluster_flags.hpp"
+#include "support/output_files.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -273,6 +274,7 @@ void virtual_workers(const Options& o, double compute) {
 }
 
 int run(const Options& o) {
+  ex::check_outputs({.json = o.json, .svg = o.svg});
   ex::Results results("scaling_simulated", {.json = o.json});
   gpus(o);
   const double compute = beside_real(o, results);

@@ -11,6 +11,7 @@
 
 #include <skein/core/run.hpp>
 
+#include "output_files.hpp"
 #include "pagerank.hpp"
 
 namespace experiments {
@@ -76,6 +77,7 @@ void row(const char* name, const char* cpu, const char* gpu, const Links& links,
 }
 
 template <class... Devices> int run_pagerank(const PageRankOptions& o) {
+  check_outputs({.out = o.out});
   const EdgeList g = o.graph.empty() ? random_graph(o.nodes, o.p, sk::Seed{o.seed}) : read_edge_list(o.graph);
   const Links links(g);
   long dangling = 0;
