@@ -26,6 +26,8 @@
 #include <skein/parallel.hpp>
 #include <skein/skein.hpp>
 
+#include "support/flag_checks.hpp"
+#include "support/output_files.hpp"
 #include "support/results.hpp"
 #include "support/timelines.hpp"
 namespace sk = skein;
@@ -302,6 +304,7 @@ Outcomes measure(World& world, const Options& o, const std::string& network, int
 }
 
 int run(World& world, const Options& o) {
+  if (world.rank == 0) ex::check_outputs({.json = o.json, .svg = o.svg});
   std::unique_ptr<ex::Results> results;
   if (world.rank == 0) results = std::make_unique<ex::Results>("pipeline", bench::Options{.json = o.json});
   bool right = true;
@@ -334,6 +337,8 @@ int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     for (const int s : o.stages)
       if (s == 3) throw sk::FlagError("--stages takes 2, 4 or both");
+    ex::check_distinct("network", o.networks);
+    ex::check_distinct("stages", o.stages);
     int status = 0;
     if (o.threads_as_ranks > 0) {
       sk::SlowNetwork network({.near = {1e-4, 1e-10}, .far = {1e-4, 1e-10}, .node = 1});  // of dilated runs

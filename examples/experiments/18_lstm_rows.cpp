@@ -3,6 +3,7 @@
 // an image row by row (28 steps of 28 pixels). Each trains with the same epochs, rate and batch; rank 0 prints one table.
 //     mpirun -n 2 18_lstm_rows --epochs 4
 // ctest: --samples 3000 --epochs 1 --accuracy 0.2
+// ctest expects: 3000 of its images to train and 500 to test
 // ctest on 2 ranks: --network lstm --samples 3000 --epochs 1 --accuracy 0.2
 // ctest expects: test accuracy
 #include <algorithm>
@@ -84,7 +85,8 @@ int main(int argc, char** argv) {
     train<Rows>(world, o, "lstm, two layers of 128", digits, table);
     train<BothWays>(world, o, "gru, 64 in each direction", digits, table);
     if (world.rank() != 0) return;
-    std::printf("%s, %d ranks, %d epochs\n", digits.source.c_str(), world.size(), o.epochs);
+    std::printf("%s, %ld of its images to train and %ld to test, %d ranks, %d epochs\n", digits.source.c_str(),
+                static_cast<long>(digits.train.size()), static_cast<long>(digits.test.size()), world.size(), o.epochs);
     table.print();
   });
 }

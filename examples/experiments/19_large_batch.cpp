@@ -8,6 +8,10 @@
 //     19_large_batch --method none --memory 4096
 // ctest: --samples 1280 --epochs 2 --batches 64,256 --seeds 2 --memory 24 --seconds 0.01 --svg large_batch
 // ctest expects: largest batch
+// ctest: --batches 64,64
+// ctest expects: --batches has 64 twice
+// ctest: --svg nowhere/large_batch
+// ctest expects: nowhere/large_batch.svg: --svg cannot be written there
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +26,8 @@
 #include <skein/optim/kfac/kfac.hpp>
 #include <skein/skein.hpp>
 
+#include "support/flag_checks.hpp"
+#include "support/output_files.hpp"
 #include "support/results.hpp"
 #include "support/table.hpp"
 namespace sk = skein;
@@ -89,7 +95,7 @@ template <class Optimizer> double train(const Options& o, const sk::data::Source
                      .seed = sk::Seed{static_cast<std::uint64_t>(seed)},
                      .progress = false,
                      .threads = o.threads};
-  if (warmup > 0 && warmup < o.epochs) fit.schedule = optim::warmup(optim::epochs(warmup)) * optim::cosine();
+  if (ex::warms_up(warmup, o.epochs)) fit.schedule = optim::warmup(optim::epochs(warmup)) * optim::cosine();
   else fit.schedule = optim::cosine();
   try {
     return trainer.fit(set.train, fit).best(sk::train::highest("accuracy")).validation.accuracy;
@@ -239,15 +245,20 @@ void study_memory(const Options& o, ex::Results& results) {
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
+    ex::check_distinct("batches", o.batches);
+    ex::check_outputs({.json = o.json, .svg = o.svg});
     auto set = sk::data::mnist_or_synthetic(o.data);
     if (o.samples > 0) set.train = set.train.take(o.samples), set.test = set.test.take(std::max(o.samples / 6, 1L));
     std::printf("LeNet-5 on %s: %ld images, %d epochs, %d seeds\n", set.source.c_str(), static_cast<long>(set.train.size()),
                 o.epochs, o.seeds);
+    if (o.method != "none")
+      for (const int batch : o.batches) ex::check_at_most("batches", batch, set.train.size(), "samples of an epoch");
+    if (o.method != "none" && o.method != "sgd") std::printf("%s", ex::left_out_warmup(o.warmup, o.epochs).c_str());
     ex::Results results("large_batch", {.json = o.json});
     study_memory(o, results);  // first: what trainings give back stays in the process
     Study study(o, set);
     study.run();
     if (study.any()) study.report(results);
-    results.finish();
+    return results.finish();
   });
 }

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the flags of experiments must agree on beyond their ranges: said before the first training, in a sentence.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include <skein/core/flags.hpp>
+
+namespace experiments {
+
+/// Throws FlagError where --FLAG names a value twice: the work would be done twice, and the figures of both be told apart by
+/// nobody.
+template <class Value> void check_distinct(const std::string& flag, const std::vector<Value>& values) {
+  for (auto at = values.begin(); at != values.end(); ++at)
+    if (std::find(values.begin(), at, *at) != at) {
+      std::string text;
+      if constexpr (std::is_arithmetic_v<Value>) text = std::to_string(*at);
+      else text = *at;
+      throw skein::FlagError("--" + flag + " has " + text + " twice: name each value once");
+    }
+}
+
+/// Throws FlagError where --FLAG is more than there is; `what`: "samples of each rank". A batch that no step has would set the
+/// rate that is in proportion to it.
+inline void check_at_most(const std::string& flag, long value, long most, const std::string& what) {
+  if (value > most)
+    throw skein::FlagError("--" + flag + " " + std::to_string(value) + " is more than the " + std::to_string(most) + " " + what +
+                           ": give a smaller one, or more --samples");
+}
+
+/// Does the rate rise in the first epochs? Not where the training is over by then.
+inline bool warms_up(int warmup, int epochs) { return warmup > 0 && warmup < epochs; }
+/// What a program says of a warm-up that is left out; empty where it is as it was asked for.
+inline std::string left_out_warmup(int warmup, int epochs) {
+  if (warmup <= 0 || warms_up(warmup, epochs)) return "";
+  return "no warm-up: --warmup " + std::to_string(warmup) + " is not below --epochs " + std::to_string(epochs) +
+         ", so the training would end before the rate is there; give a smaller one, or --warmup 0\n";
+}
+
+}  // namespace experiments

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the flags of experiments must agree on.
+#include <catch2/catch.hpp>
+
+#include <string>
+#include <vector>
+
+#include "../examples/experiments/support/flag_checks.hpp"
+
+namespace ex = experiments;
+
+TEST_CASE("A value that a flag names twice is refused", "[experiments]") {
+  ex::check_distinct("batches", std::vector<int>{64, 128, 256});
+  ex::check_distinct("batches", std::vector<int>{});
+  CHECK_THROWS_WITH(ex::check_distinct("batches", std::vector<int>{64, 128, 64}),
+                    Catch::Contains("--batches has 64 twice: name each value once"));
+  CHECK_THROWS_WITH(ex::check_distinct("network", std::vector<std::string>{"mlp", "mlp"}),
+                    Catch::Contains("--network has mlp twice: name each value once"));
+  CHECK_THROWS_AS(ex::check_distinct("depths", std::vector<int>{50, 50}), skein::FlagError);
+}
+
+TEST_CASE("A batch that no step can have is refused", "[experiments]") {
+  ex::check_at_most("batch", 96, 96, "samples of each rank");
+  CHECK_THROWS_WITH(
+      ex::check_at_most("batch", 1'000'000, 96, "samples of each rank"),
+      Catch::Contains("--batch 1000000 is more than the 96 samples of each rank: give a smaller one, or more --samples"));
+}
+
+TEST_CASE("A warm-up that would outlast the training is left out, and that is said", "[experiments]") {
+  CHECK((ex::warms_up(2, 3) && !ex::warms_up(3, 3) && !ex::warms_up(0, 3)));
+  CHECK(ex::left_out_warmup(2, 3).empty());
+  CHECK(ex::left_out_warmup(0, 3).empty());
+  CHECK_THAT(ex::left_out_warmup(3, 3), Catch::StartsWith("no warm-up: --warmup 3 is not below --epochs 3"));
+}
