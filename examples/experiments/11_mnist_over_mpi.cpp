@@ -21,6 +21,7 @@
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
+#include "support/output_files.hpp"
 #include "support/recorded_runs.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
@@ -59,13 +60,13 @@ struct Options {
   }
 };
 
-template <class Comm> void report(Comm& world, const Options& o, const std::string& source, double seconds) {
+template <class Comm> void report(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits, double seconds) {
   const int ranks = world.size();
-  std::printf("%s on %s: %d ranks (%s), %d epochs, batch %ld a rank, %.2f s\n", o.network.c_str(), source.c_str(), ranks,
+  std::printf("%s on %s: %d ranks (%s), %d epochs, batch %ld a rank, %.2f s\n", o.network.c_str(), digits.source.c_str(), ranks,
               std::string(Comm::name).c_str(), o.epochs, o.batch, seconds);
   if (!o.record.empty()) {
     const std::string settings = o.network + " " + std::string(Comm::name) + " x" + std::to_string(o.threads) + " " +
-                                 std::to_string(o.epochs) + " epochs of " + std::to_string(o.samples) + " by " +
+                                 std::to_string(o.epochs) + " epochs of " + std::to_string(digits.train.size()) + " by " +
                                  std::to_string(o.batch);
     std::printf("%s\n", ex::record_run(o.record, settings, ranks, seconds).c_str());
   }
@@ -137,7 +138,7 @@ template <class Comm> struct Trial {
 };
 
 /// All numbers of ranks in turns.
-template <class Comm> void turns(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits) {
+template <class Comm> int turns(Comm& world, const Options& o, const sk::data::SourcedTrainTest& digits) {
   std::vector<Trial<Comm>> trials;
   for (const int ranks : o.processes) {
     if (ranks > world.size())
@@ -157,7 +158,7 @@ template <class Comm> void turns(Comm& world, const Options& o, const sk::data::
     for (std::size_t i = trials.size(); i-- > 0;) turn(trials[i], trials[i].back, false);
   }
   world.barrier();
-  if (world.rank() != 0) return;
+  if (world.rank() != 0) return 0;
   const Trial<Comm>& one = trials.front();
   const std::string kind = Comm::name == "MpiComm" ? "processes" : "threads";
   const int cores = sk::available_cores();
@@ -198,19 +199,22 @@ template <class Comm> void turns(Comm& world, const Options& o, const sk::data::
     plot.write(o.svg + ".svg");
     std::printf("drawn: %s.svg\n", o.svg.c_str());
   }
-  results.finish();
+  return results.finish();
 }
 
-template <class Comm> void run(Comm& world, const Options& o) {
+template <class Comm> int run(Comm& world, const Options& o) {
+  if (world.rank() == 0) ex::check_outputs({.json = o.json, .record = o.record, .svg = o.svg});
+  int status = 0;
   auto digits = sk::data::mnist_or_synthetic(o.data);
   if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
   if (o.processes.empty()) {
     const double seconds = train(world, o, digits, true);
-    if (world.rank() == 0) report(world, o, digits.source, seconds);
+    if (world.rank() == 0) report(world, o, digits, seconds);
   } else {
-    turns(world, o, digits);
+    status = turns(world, o, digits);
   }
   if (world.rank() == 0) std::printf("all ranks have the same weights\n");
+  return status;
 }
 
 }  // namespace
@@ -218,10 +222,14 @@ template <class Comm> void run(Comm& world, const Options& o) {
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     if (o.threads_as_ranks > 0) {
-      sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) { run(world, o); });
-    } else {
-      sk::MpiComm world{argc, argv};
-      run(world, o);
+      int status = 0;
+      sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) {
+        const int of_rank = run(world, o);
+        if (world.rank() == 0) status = of_rank;
+      });
+      return status;
     }
+    sk::MpiComm world{argc, argv};
+    return run(world, o);
   });
 }

@@ -14,7 +14,10 @@
 // ctest expects: best accuracy.*speed-up
 // ctest: --decay 10,20,30,40,50,60,70,80,90
 // ctest expects: --decay has 9 places: give at most 8
-#include <algorithm>
+// ctest: --json nowhere/figures.json
+// ctest expects: nowhere/figures.json: --json cannot be written there
+// ctest: --samples 96 --batch 1000000
+// ctest expects: --batch 1000000 is more than the 96 samples of each rank
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -28,6 +31,9 @@
 #include <skein/skein.hpp>
 
 #include "support/cifar_or_digits.hpp"
+#include "support/cifar_resnet_flags.hpp"
+#include "support/flag_checks.hpp"
+#include "support/output_files.hpp"
 #include "support/recorded_runs.hpp"
 #include "support/results.hpp"
 #include "support/table.hpp"
@@ -37,43 +43,7 @@ namespace optim = sk::optim;
 
 namespace {
 
-struct Options {
-  int depth = 20, epochs = 10, warmup = 2, accumulate = 1, threads = 0, inverse_every = 10, factor_every = 1;
-  long batch = 128, samples = 0;
-  double lr = 0, momentum = 0.9, weight_decay = 5e-4, damping = 0.003, target = 0.6, label_smoothing = 0;
-  bool augment = true;
-  std::vector<int> decay{35, 75, 90};
-  std::string optimizer = "sgd", inverse = "eigen", data, record, svg, json;
-  long seed = 1;
-
-  void flags(sk::Flags& f) {
-    f.about("A residual network on CIFAR-10 over ranks: SGD, LARS, LAMB or K-FAC");
-    f("depth", depth, "layers of the network: 20, 32 or 56").within(20, 56);
-    f("optimizer", optimizer, "sgd, lars, lamb, kfac, or all in turns").one_of({"sgd", "lars", "lamb", "kfac", "all"});
-    f("epochs", epochs, "how many").within(1, 100'000);
-    f("batch", batch, "samples of a rank in a batch").within(1, 1'000'000);
-    f("accumulate", accumulate, "batches of a step").within(1, 10'000);
-    f("samples", samples, "take only so many; 0: all").within(0, 1'000'000);
-    f("lr", lr, "rate at 128 samples a step, to which it is proportional; 0: the optimizer's usual one").within(0, 1000);
-    f("momentum", momentum, "of the steps").within(0, 0.999);
-    f("weight-decay", weight_decay, "share of the weights in the gradient").within(0, 1);
-    f("label-smoothing", label_smoothing, "share of a label that all classes get").within(0, 0.999);
-    f("warmup", warmup, "epochs in which the rate rises").within(0, 1000);
-    f("decay", decay, "percent of the epochs after which the rate is a tenth").within(1, 100);
-    f("damping", damping, "of K-FAC").within(1e-12, 1e3);
-    f("inverse", inverse, "of K-FAC's factors").one_of({"eigen", "cholesky"});
-    f("factor-every", factor_every, "steps between K-FAC's factors").within(1, 1'000'000);
-    f("inverse-every", inverse_every, "steps between its inverses").within(1, 1'000'000);
-    f("augment", augment, "crops and flips");
-    f("target", target, "accuracy whose time is told").within(0, 1);
-    f("seed", seed, "of weights, order and crops").within(1, 1'000'000'000);
-    f("threads", threads, "workers of a rank; 0: its cores").within(0, 1024);
-    f("data", data, "folder of CIFAR-10");
-    f("record", record, "adds the time to this file, reads the time of one rank there");
-    f("svg", svg, "draws accuracies in NAME.svg, with --record speed-ups in NAME_speed_up.svg");
-    f("json", json, "adds the figures to this file");
-  }
-};
+using Options = ex::CifarResNetFlags;
 
 /// One training, and what the table says of it.
 struct Outcome {
@@ -109,7 +79,7 @@ template <class Network, class Optimizer> Outcome train(sk::MpiComm& world, cons
                      .threads = o.threads,
                      .loader = {.batch_per_rank = o.batch},
                      .step = {.accumulate = o.accumulate}};
-  if (o.warmup > 0 && o.warmup < o.epochs) fit.schedule = optim::warmup(optim::epochs(o.warmup)) * steps;
+  if (ex::warms_up(o.warmup, o.epochs)) fit.schedule = optim::warmup(optim::epochs(o.warmup)) * steps;
   else fit.schedule = steps;
   if (world.rank() == 0) std::printf("-- %s\n", name.c_str());
   if (o.augment) return {name, trainer.fit(map(map(set.train, CropAndFlip{.seed = seed}), cifar10_channels), fit)};
@@ -154,20 +124,9 @@ std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::
                           ": this program was compiled with ResNet-20 alone; configure with -DSKEIN_TESTS=OFF for 32 and 56");
 }
 
-/// The network and the data: every title, metric and recorded run names both, so that a subset's figures are seen to be such.
-std::string job(const Options& o, const std::string& source) {
-  const std::string data = source.substr(0, source.find(" from "));
-  return "ResNet-" + std::to_string(o.depth) + " on " + data +
-         (o.samples > 0 ? ", the first " + std::to_string(o.samples) + " images" : "");
-}
-
 /// Adds the run to the file and the curve of those recorded there to the plot; the speed-up, as the table has it.
-std::string recorded(const Options& o, const std::string& source, const Outcome& one, int ranks, sk::draw::Plot& plot) {
+std::string recorded(const Options& o, const std::string& settings, const Outcome& one, int ranks, sk::draw::Plot& plot) {
   if (o.record.empty()) return "-";
-  std::string settings = job(o, source) + " " + one.optimizer + " " + std::to_string(o.epochs) + " epochs by " +
-                         std::to_string(o.batch) + " x" + std::to_string(o.accumulate) + " on " + std::to_string(o.threads) +
-                         " threads";
-  std::replace(settings.begin(), settings.end(), ',', ';');  // fields are separated by commas
   std::printf("%s: %s\n", one.optimizer.c_str(), ex::record_run(o.record, settings, ranks, one.history.seconds()).c_str());
   const double of_one = ex::seconds_of_one(o.record, settings);
   if (!(of_one > 0)) return "no run of one rank";
@@ -178,18 +137,21 @@ std::string recorded(const Options& o, const std::string& source, const Outcome&
   return ex::cell(of_one / one.history.seconds());
 }
 
-void report(const sk::MpiComm& world, const Options& o, const std::string& source, const std::vector<Outcome>& outcomes) {
-  const std::string title = job(o, source) + ", " + std::to_string(world.size()) + " ranks";
+int report(const sk::MpiComm& world, const Options& o, const sk::data::SourcedTrainTest& set,
+           const std::vector<Outcome>& outcomes) {
+  const std::string& source = set.source;
+  const std::string title = ex::job(o, source) + ", " + std::to_string(world.size()) + " ranks";
   std::printf("ResNet-%d on %s: %d ranks, %d epochs, %ld samples a rank and batch, %d batches a step\n", o.depth, source.c_str(),
               world.size(), o.epochs, o.batch, o.accumulate);
   ex::Results results("cifar_resnet", {.json = o.json});
   ex::Table table{{"optimizer", "best accuracy", "last loss", "seconds", "images a second", "seconds to the target", "speed-up"}};
   sk::draw::Plot plot{.title = title, .x_label = "seconds", .y_label = "test accuracy"};
-  sk::draw::Plot speed_up{.title = "Speed-up, " + job(o, source), .x_label = "ranks", .y_label = "times one rank"};
+  sk::draw::Plot speed_up{.title = "Speed-up, " + ex::job(o, source), .x_label = "ranks", .y_label = "times one rank"};
   for (const Outcome& one : outcomes) {
     const double seconds = one.history.seconds(), images = one.history.back().samples_per_second;
     table.row({one.optimizer, ex::cell(one.best()), ex::cell(one.history.back().training.loss), ex::cell(seconds),
-               ex::cell(images), ex::cell(one.seconds_to(o.target)), recorded(o, source, one, world.size(), speed_up)});
+               ex::cell(images), ex::cell(one.seconds_to(o.target)),
+               recorded(o, ex::recorded_settings(o, source, set.train.size(), one.optimizer), one, world.size(), speed_up)});
     auto& curve = plot.series.emplace_back();
     curve.name = one.optimizer;
     double at = 0;
@@ -199,12 +161,20 @@ void report(const sk::MpiComm& world, const Options& o, const std::string& sourc
     results.add(line);
   }
   table.print();
-  results.finish();
+  const int status = results.finish();
   const auto draw = [&](const sk::draw::Plot& p, const std::string& file) {
     p.write(file), std::printf("drawn: %s\n", file.c_str());
   };
   if (!o.svg.empty()) draw(plot, o.svg + ".svg");
   if (!o.svg.empty() && !speed_up.series.empty()) draw(speed_up, o.svg + "_speed_up.svg");
+  return status;
+}
+
+/// What can be said before the first training. Throws FlagError.
+void check(const Options& o, int ranks, long samples) {
+  const long own = samples / ranks;
+  ex::check_at_most("batch", o.batch, own, "samples of each rank");
+  ex::check_at_most("accumulate", o.accumulate, (own + o.batch - 1) / o.batch, "batches of each rank");
 }
 
 }  // namespace
@@ -214,9 +184,11 @@ int main(int argc, char** argv) {
     if (o.decay.size() > 8)
       throw sk::FlagError("--decay has " + std::to_string(o.decay.size()) + " places: give at most 8 of them");
     sk::MpiComm world{argc, argv};
-    if (world.rank() == 0) ex::check_record(o.record);
+    if (world.rank() == 0) ex::check_outputs({.json = o.json, .record = o.record, .svg = o.svg});
     const auto set = ex::cifar_or_digits(o.data, o.samples);
+    check(o, world.size(), set.train.size());
+    if (world.rank() == 0) std::printf("%s", ex::left_out_warmup(o.warmup, o.epochs).c_str());
     const std::vector<Outcome> outcomes = train_each(world, o, set);
-    if (world.rank() == 0) report(world, o, set.source, outcomes);
+    return world.rank() == 0 ? report(world, o, set, outcomes) : 0;
   });
 }

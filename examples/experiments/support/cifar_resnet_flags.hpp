@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The flags of 17_cifar_resnet, and which of them make a run's time another one: what --record compares must have done the same
+// work.
+#pragma once
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <skein/core/flags.hpp>
+
+namespace experiments {
+
+struct CifarResNetFlags {
+  int depth = 20, epochs = 10, warmup = 2, accumulate = 1, threads = 0, inverse_every = 10, factor_every = 1;
+  long batch = 128, samples = 0;
+  double lr = 0, momentum = 0.9, weight_decay = 5e-4, damping = 0.003, target = 0.6, label_smoothing = 0;
+  bool augment = true;
+  std::vector<int> decay{35, 75, 90};
+  std::string optimizer = "sgd", inverse = "eigen", data, record, svg, json;
+  long seed = 1;
+
+  void flags(skein::Flags& f) {
+    f.about("A residual network on CIFAR-10 over ranks: SGD, LARS, LAMB or K-FAC");
+    f("depth", depth, "layers of the network: 20, 32 or 56").within(20, 56);
+    f("optimizer", optimizer, "sgd, lars, lamb, kfac, or all in turns").one_of({"sgd", "lars", "lamb", "kfac", "all"});
+    f("epochs", epochs, "how many").within(1, 100'000);
+    f("batch", batch, "samples of a rank in a batch").within(1, 1'000'000);
+    f("accumulate", accumulate, "batches of a step").within(1, 10'000);
+    f("samples", samples, "take only so many; 0: all").within(0, 1'000'000);
+    f("lr", lr, "rate at 128 samples a step, to which it is proportional; 0: the optimizer's usual one").within(0, 1000);
+    f("momentum", momentum, "of the steps").within(0, 0.999);
+    f("weight-decay", weight_decay, "share of the weights in the gradient").within(0, 1);
+    f("label-smoothing", label_smoothing, "share of a label that all classes get").within(0, 0.999);
+    f("warmup", warmup, "epochs in which the rate rises").within(0, 1000);
+    f("decay", decay, "percent of the epochs after which the rate is a tenth").within(1, 100);
+    f("damping", damping, "of K-FAC").within(1e-12, 1e3);
+    f("inverse", inverse, "of K-FAC's factors").one_of({"eigen", "cholesky"});
+    f("factor-every", factor_every, "steps between K-FAC's factors").within(1, 1'000'000);
+    f("inverse-every", inverse_every, "steps between its inverses").within(1, 1'000'000);
+    f("augment", augment, "crops and flips");
+    f("target", target, "accuracy whose time is told").within(0, 1);
+    f("seed", seed, "of weights, order and crops").within(1, 1'000'000'000);
+    f("threads", threads, "workers of a rank; 0: its cores").within(0, 1024);
+    f("data", data, "folder of CIFAR-10");
+    f("record", record, "adds the time to this file, reads the time of one rank there");
+    f("svg", svg, "draws accuracies in NAME.svg, with --record speed-ups in NAME_speed_up.svg");
+    f("json", json, "adds the figures to this file");
+  }
+};
+
+/// The network and the data: every title, metric and recorded run names both, so that a subset's figures are seen to be such.
+inline std::string job(const CifarResNetFlags& o, const std::string& source) {
+  const std::string data = source.substr(0, source.find(" from "));
+  return "ResNet-" + std::to_string(o.depth) + " on " + data +
+         (o.samples > 0 ? ", the first " + std::to_string(o.samples) + " images" : "");
+}
+
+/// What a run by one optimizer on so many images is recorded as: all that changes its work. Rates, their schedule, damping and
+/// the seed do not.
+inline std::string recorded_settings(const CifarResNetFlags& o, const std::string& source, long images,
+                                     const std::string& optimizer) {
+  std::string text = job(o, source) + " " + optimizer + " " + std::to_string(o.epochs) + " epochs of " + std::to_string(images) +
+                     " by " + std::to_string(o.batch) + " x" + std::to_string(o.accumulate) + " on " + std::to_string(o.threads) +
+                     " threads";
+  text += o.augment ? " with crops and flips" : " without crops and flips";
+  if (optimizer == "kfac")
+    text += ", factors every " + std::to_string(o.factor_every) + ", inverses by " + o.inverse + " every " +
+            std::to_string(o.inverse_every);
+  if (optimizer != "lamb" && o.momentum == 0) text += ", no momentum";
+  if (o.label_smoothing > 0) text += ", smoothed labels";
+  std::replace(text.begin(), text.end(), ',', ';');  // fields of the file are separated by commas
+  return text;
+}
+
+}  // namespace experiments
