@@ -2,7 +2,12 @@
 // The runs that experiments keep in a file, and what they read there.
 #include <catch2/catch.hpp>
 
+#include <fcntl.h>
 #include <fstream>
+#include <string>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
 
 #include <support/temporary_folder.hpp>
 
@@ -26,4 +31,53 @@ TEST_CASE("A run is read as it was written, the last of its ranks, and other set
   CHECK(ex::seconds_of_one(file, "lenet") == 10);
   CHECK(ex::seconds_of_one(file, "lenet x2") == 99);
   CHECK(ex::seconds_of_one(file, "lene") == 0);
+}
+
+TEST_CASE("A run begins on a line of its own, behind a last line without an end", "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "times.csv";
+  support::write_file(file, "lenet,1,10", 10);
+  CHECK(ex::ends_within_a_line(file));
+  CHECK(ex::record_run(file, "lenet", 2, 5) == "speed-up 2.00, efficiency 1.00");
+  CHECK(support::read_text(file) == "lenet,1,10\nlenet,2,5\n");
+  CHECK_FALSE(ex::ends_within_a_line(file));
+  CHECK_FALSE(ex::ends_within_a_line(folder / "absent.csv"));
+  CHECK_FALSE(ex::ends_within_a_line("/dev/null"));
+  support::write_file(folder / "empty.csv", "", 0);
+  CHECK_FALSE(ex::ends_within_a_line(folder / "empty.csv"));
+}
+
+TEST_CASE("A run stands alone where the file keeps nothing or none is named, and among those of the file otherwise",
+          "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "times.csv";
+  const ex::RecordedRun own{2, 5, {1, 4}};
+  for (const std::string& nothing : {std::string("/dev/null"), std::string(), folder / "absent.csv"}) {
+    CAPTURE(nothing);
+    if (nothing == "/dev/null")
+      CHECK(ex::record_run(nothing, "lenet", own.ranks, own.seconds, own.more) ==
+            "no run of one rank with these settings in /dev/null: no speed-up");
+    const auto runs = ex::runs_with(own, nothing, "lenet");
+    REQUIRE(runs.size() == 1);
+    CHECK((runs[0].ranks == 2 && runs[0].seconds == 5 && runs[0].more == own.more));
+  }
+  ex::record_run(file, "lenet", 4, 3, {9});  // of another program: it has other numbers
+  ex::record_run(file, "lenet", 1, 10, {2, 8});
+  ex::record_run(file, "lenet", own.ranks, own.seconds, own.more);
+  const auto runs = ex::runs_with(own, file, "lenet");
+  REQUIRE(runs.size() == 2);
+  CHECK((runs[0].ranks == 1 && runs[1].ranks == 2));
+}
+
+TEST_CASE("A pipe takes a run, and is not waited for to give it back", "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  REQUIRE(reader >= 0);
+  CHECK(ex::record_run(pipe, "lenet", 1, 10) == "no run of one rank with these settings in " + pipe + ": no speed-up");
+  char text[32] = {};
+  CHECK(::read(reader, text, sizeof text - 1) == 11);
+  CHECK(std::string(text) == "lenet,1,10\n");
+  ::close(reader);
 }

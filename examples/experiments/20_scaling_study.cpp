@@ -6,10 +6,15 @@
 // algorithm of the given links.
 //     for n in 1 2 4; do mpirun -n $n 20_scaling_study --record study.csv --svg study; done
 // The gate compiles images of 32 x 32; 128 x 128 as in the lab are there where tests are not built (-DSKEIN_TESTS=OFF).
-// ctest: --samples 8 --batch 4 --epochs 2 --side 32 --ranks 16 --record study.csv --svg study
-// ctest expects: ResNet152V2 +16 +simulated
+// ctest: --samples 8 --batch 4 --epochs 2 --side 32 --ranks 8 --record study.csv --svg study
+// ctest expects: ResNet152V2 +8 +simulated
 // ctest on 2 ranks: --samples 8 --batch 2 --epochs 2 --side 32 --depths 50 --record study.csv
 // ctest expects: ResNet50V2 +2 +measured
+// ctest: --depths 50,51
+// ctest expects: --depths 51: they are 50 and 152
+// ctest: --samples 32 --depths 50 --ranks 65536
+// ctest expects: --ranks 65536 is more than the 32 samples of an epoch
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -23,6 +28,8 @@
 
 #include "support/cifar_or_digits.hpp"
 #include "support/cluster_flags.hpp"
+#include "support/flag_checks.hpp"
+#include "support/output_files.hpp"
 #include "support/recorded_runs.hpp"
 #include "support/table.hpp"
 namespace sk = skein;
@@ -39,7 +46,7 @@ constexpr int usual_side = 32;
 
 struct Options : ex::ClusterFlags {
   std::vector<int> depths{50, 152};
-  int side = usual_side, epochs = 3, ranks = 512, threads = 1;
+  int side = usual_side, epochs = 3, ranks = 0, threads = 1;
   long batch = 16, samples = 128, bucket_mb = 8;
   double lr = 0.01;
   std::string data, record, svg;
@@ -53,7 +60,7 @@ struct Options : ex::ClusterFlags {
     f("samples", samples, "of an epoch; 0: all").within(0, 1'000'000);
     f("lr", lr, "rate of one rank").within(0, 100);
     f("threads", threads, "workers of a rank, of any number of ranks; 0: its cores").within(0, 1024);
-    f("ranks", ranks, "simulates up to so many").within(1, 65536);
+    f("ranks", ranks, "simulates up to so many; 0: 512, or as many as there are samples").within(0, 65536);
     f("bucket-mb", bucket_mb, "MiB of a bucket of gradients, simulated").within(1, 1024);
     ClusterFlags::flags(f);
     f("data", data, "folder of CIFAR-10");
@@ -131,6 +138,11 @@ template <class Model> Epoch simulate(const Options& o, const Epoch& one, double
   return e;
 }
 
+/// An epoch cannot be shared by more ranks than it has samples.
+int most_ranks(const Options& o, std::int64_t samples) {
+  return o.ranks > 0 ? o.ranks : static_cast<int>(std::min<std::int64_t>(512, samples));
+}
+
 std::string settings_of(const std::string& network, const Options& o, std::int64_t samples) {
   return network + " " + std::to_string(o.side) + "x" + std::to_string(o.side) + " " + std::to_string(o.epochs) + " epochs of " +
          std::to_string(samples) + " by " + std::to_string(o.batch) + " on " + std::to_string(o.threads) + " threads";
@@ -143,16 +155,15 @@ template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o,
   if (world.rank() == 0) std::printf("-- %s, %ld parameters\n", all.network.c_str(), static_cast<long>(Model::parameter_count));
   const Epoch measured = measure<Model>(world, o, images);
   if (world.rank() != 0) return all;
-  if (!o.record.empty()) {
-    const std::string settings = settings_of(all.network, o, images.size());
+  const std::string settings = settings_of(all.network, o, images.size());
+  if (!o.record.empty())
     std::printf("%s\n", ex::record_run(o.record, settings, measured.ranks, measured.seconds, measured.parts).c_str());
-    for (const ex::RecordedRun& run : ex::recorded_runs(o.record, settings))
-      if (run.more.size() == sk::step_parts) all.epochs.push_back({run.ranks, false, run.seconds, run.more});
-  }
-  if (all.epochs.empty()) all.epochs = {measured};  // no file, or one that keeps nothing, as /dev/null
+  for (const ex::RecordedRun& run : ex::runs_with({measured.ranks, measured.seconds, measured.parts}, o.record, settings))
+    all.epochs.push_back({run.ranks, false, run.seconds, run.more});
   if (all.epochs.front().ranks > 1) return all;
   const Epoch one = all.epochs.front();
-  for (int n = 8; n <= o.ranks; n *= 2) all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
+  for (int n = 8; n <= most_ranks(o, images.size()); n *= 2)
+    all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
   return all;
 }
 
@@ -180,6 +191,16 @@ void print(const std::vector<Study>& studies, std::int64_t samples) {
     }
   table.print();
   std::printf("the lab's GPUs, 1, 2, 4: 45, 24, 12 s an epoch; speed-up 1, 1.88, 3.75\n");
+}
+
+/// Are there simulated epochs of less than a step? What their seconds mean then.
+void say_partial_steps(const std::vector<Study>& studies, long batch, std::int64_t samples) {
+  for (const Study& s : studies)
+    if (s.epochs.back().simulated && s.epochs.back().ranks > samples / batch) {
+      std::printf("on more than %ld ranks an epoch is less than a step of %ld a rank: its seconds are that share of the step's\n",
+                  static_cast<long>(samples / batch), batch);
+      return;
+    }
 }
 
 /// value(study, epoch) of both networks on one plot: measured, and simulated.
@@ -229,34 +250,50 @@ std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const sk::da
   std::vector<Study> studies;
   for (const int depth : o.depths) {
     if (depth == 50) studies.push_back(study<50, Side>(world, o, images));
-    else if (depth == 152) studies.push_back(study<152, Side>(world, o, images));
-    else throw sk::ArgumentError("--depths " + std::to_string(depth) + ": they are 50 and 152");
+    else studies.push_back(study<152, Side>(world, o, images));
   }
   return studies;
 }
 std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
-  if (o.side == 32) return each_depth<32>(world, o, images);
 #if SKEIN_ALL_DEPTHS
   if (o.side == 128) return each_depth<128>(world, o, images);
-  throw sk::ArgumentError("--side " + std::to_string(o.side) + ": it is 32 or 128");
 #endif
-  throw sk::ArgumentError("--side " + std::to_string(o.side) +
-                          ": this program was compiled for images of 32 x 32; configure with -DSKEIN_TESTS=OFF for 128 x 128");
+  return each_depth<32>(world, o, images);
+}
+
+/// What can be said before the first training, and before the images are made larger. Throws FlagError.
+void check(const Options& o) {
+  for (const int depth : o.depths)
+    if (depth != 50 && depth != 152) throw sk::FlagError("--depths " + std::to_string(depth) + ": they are 50 and 152");
+  ex::check_distinct("depths", o.depths);
+  if (o.side == 32 || (o.side == 128 && usual_side == 128)) return;
+  throw sk::FlagError("--side " + std::to_string(o.side) +
+                      (usual_side == 128
+                           ? ": it is 32 or 128"
+                           : ": this program was compiled for images of 32 x 32; configure with -DSKEIN_TESTS=OFF for "
+                             "128 x 128"));
+}
+void check(const Options& o, int ranks, std::int64_t samples) {
+  ex::check_at_most("ranks", o.ranks, samples, "samples of an epoch");
+  ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
+    check(o);
     sk::MpiComm world{argc, argv};
-    if (world.rank() == 0) ex::check_record(o.record);
+    if (world.rank() == 0) ex::check_outputs({.record = o.record, .svg = o.svg});
     const auto found = ex::cifar_or_digits(o.data, o.samples);
+    check(o, world.size(), found.train.size());
     const auto images = resized(found.train, o.side);
     const std::vector<Study> studies = each_depth(world, o, images);
     if (world.rank() != 0) return;
     std::printf("%s, %ld images of %d x %d, %ld a rank and batch\n", found.source.c_str(), static_cast<long>(images.size()),
                 o.side, o.side, o.batch);
     print(studies, images.size());
+    say_partial_steps(studies, o.batch, images.size());
     if (!o.svg.empty()) draw(o.svg, studies, static_cast<double>(images.size()));
   });
 }

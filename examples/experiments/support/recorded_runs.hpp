@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of runs in a file, a line a run ("settings,ranks,seconds", and more numbers where an experiment has such), and the
-// speed-up of one against that of one rank.
+// speed-up of one against that of one rank. What is no plain file, as /dev/null, keeps nothing, and is not read.
 #pragma once
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -20,10 +21,17 @@ struct RecordedRun {
   std::vector<double> more{};
 };
 
+/// Can what was written there be read again? A pipe would be waited for.
+inline bool keeps_runs(const std::string& file) {
+  std::error_code ignored;
+  return std::filesystem::is_regular_file(file, ignored);
+}
+
 /// The runs with these settings, by their ranks; of several with as many ranks the last. Other lines are passed over.
 inline std::vector<RecordedRun> recorded_runs(const std::string& file, const std::string& settings) {
-  std::ifstream in(file);
   std::vector<RecordedRun> runs;
+  if (!keeps_runs(file)) return runs;
+  std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     RecordedRun run;
     int read = 0;
@@ -48,13 +56,9 @@ inline double seconds_of_one(const std::string& file, const std::string& setting
   return !runs.empty() && runs.front().ranks == 1 ? runs.front().seconds : 0;
 }
 
-/// Before the work is done: throws FileError where a run could not be added to the file; an empty name is none.
-inline void check_record(const std::string& file) {
-  if (!file.empty() && !std::ofstream(file, std::ios::app)) throw skein::FileError(file, -1, "cannot be written");
-}
-
 /// Does the file have a last line without an end, as an editor leaves it? What is added would become a part of that.
 inline bool ends_within_a_line(const std::string& file) {
+  if (!keeps_runs(file)) return false;
   std::ifstream in(file, std::ios::binary | std::ios::ate);
   char last = '\n';
   if (in && in.tellg() > 0) in.seekg(-1, std::ios::end).get(last);
@@ -74,6 +78,15 @@ inline std::string record_run(const std::string& file, const std::string& settin
   char text[80];
   std::snprintf(text, sizeof text, "speed-up %.2f, efficiency %.2f", one / seconds, one / seconds / ranks);
   return text;
+}
+
+/// A run, and those of other ranks that the file has, with as many numbers more: by their ranks. The run alone where the file
+/// keeps nothing, or there is none.
+inline std::vector<RecordedRun> runs_with(const RecordedRun& own, const std::string& file, const std::string& settings) {
+  std::vector<RecordedRun> runs = recorded_runs(file, settings);
+  std::erase_if(runs, [&](const RecordedRun& r) { return r.more.size() != own.more.size(); });
+  if (runs.empty()) runs.push_back(own);
+  return runs;
 }
 
 }  // namespace experiments
