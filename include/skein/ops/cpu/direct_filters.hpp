@@ -30,15 +30,20 @@ SKEIN_ALWAYS_INLINE void add_tap(V (&sum)[N][C], const Scalar* x, int k, const S
   }
 }
 /// The same for k in [0, Values), each by a row of w, which lie Pitch apart. The end of a short loop, which the processor does
-/// not foresee, costs a third of it: it is unrolled.
-template <int Begin, int End, long Step, long Pitch, int Values, class V, class Scalar, int N, int C>
+/// not foresee, costs a third of it: up to Unrolled values it is unrolled, value by value: else the compiler loads one for
+/// several k, and spills it, which only saves time where each serves one vector.
+template <int Begin, int End, long Step, long Pitch, int Values, int Unrolled = 9, class V, class Scalar, int N, int C>
 SKEIN_ALWAYS_INLINE void add_taps(V (&sum)[N][C], const Scalar* x, const Scalar* w) {
   if constexpr (Begin >= End) return;
-  else if constexpr (Values <= 9)  // three pixels of three colours
-#pragma GCC unroll 9
+  else if constexpr (Values <= Unrolled) {
+#pragma GCC unroll 21
+    for (int k = 0; k < Values; ++k, ++x, w += Pitch) {
+      if constexpr (C > 1) forget(x, w);
+      add_tap<Begin, End, Step>(sum, x, 0, w);
+    }
+  } else {
     for (int k = 0; k < Values; ++k, w += Pitch) add_tap<Begin, End, Step>(sum, x, k, w);
-  else
-    for (int k = 0; k < Values; ++k, w += Pitch) add_tap<Begin, End, Step>(sum, x, k, w);
+  }
 }
 
 /// Forward pass of a direct convolution in vectors over the filters.
@@ -172,7 +177,8 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
         const Scalar* w = weight + first + 1L * ky * P.row_values() * P.conv().weight_pitch();
         const long from = window.offset + pixel * step + 1L * ky * P.conv().width * P.conv().channels;
         if constexpr (B::whole) {
-          add_taps<0, N, step, P.conv().weight_pitch(), P.row_values()>(sum, x + from, w);
+          constexpr int unrolled = P.conv().kernel > 1 ? 21 : 9;  // seven pixels of three colours
+          add_taps<0, N, step, P.conv().weight_pitch(), P.row_values(), unrolled>(sum, x + from, w);
         } else if constexpr (narrow) {
           constexpr int n = P.conv().channels;
           for (int kx = 0; kx < P.conv().kernel; ++kx)
