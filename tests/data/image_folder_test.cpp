@@ -101,6 +101,19 @@ TEST_CASE("A set that is written as a folder of images is read as it was, class 
   CHECK(packed.label(7) == label);
 }
 
+TEST_CASE("A folder of images that was moved from is as it was, also within chosen samples") {
+  const support::TemporaryFolder folder;
+  write_image_folder(images(6), folder / "set");
+  ImageFolder first(folder / "set");
+  const auto chosen = subset(std::move(first), {4, 5});
+  std::int32_t label = -1, same = -1;
+  std::vector<float> x(90);
+  chosen.serve(std::vector<std::int64_t>{1}, Destination<float>{.x = x.data(), .pitch = 90, .labels = &same});
+  CHECK((first.size() == 6 && first.target() == Target::labels(3)));
+  CHECK(sample(first, 5, label) == x);
+  CHECK(label == same);
+}
+
 TEST_CASE("Images of a folder become gray, and of one size, in bytes") {
   const support::TemporaryFolder folder;
   write_image_folder(images(3), folder / "set");

@@ -109,6 +109,17 @@ TEMPLATE_TEST_CASE("a text becomes windows with the token that follows each", ""
       Contains(".vocabulary are not negative"));
 }
 
+TEST_CASE("windows of a text that were moved from keep its file mapped") {
+  const support::TemporaryFolder folder;
+  sk::save_npy(folder / "text.npy", sk::Tensor<std::int32_t, 1>{5, 6, 7, 8, 9});
+  NextTokens<> first(map_npy<std::int32_t>(folder / "text.npy"), {.length = 2});
+  { const NextTokens<> second = std::move(first); }
+  std::int32_t x[2] = {};
+  const std::int64_t last[] = {1};
+  first.gather(last, x, 2);
+  CHECK((first.size() == 2 && x[0] == 7 && x[1] == 8));
+}
+
 TEST_CASE("tokens that are taken for numbers, and numbers for tokens, are refused where they are looked at") {
   const std::vector<std::int32_t> text(100);
   const NextTokens<> windows(text, {.length = 5});

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -41,12 +42,16 @@ class ImageFolder {
                           ": 3, red, green and blue, or 1, gray; transparent pixels are laid over black");
     std::error_code none;
     if (!fs::is_directory(root, none)) throw FileError(root, -1, "is no folder");
+    Files found;
     for_each_entry(root, [&](const fs::directory_entry& entry) {
-      if (entry.is_directory(none)) classes_.push_back(entry.path().filename().string());
+      if (entry.is_directory(none)) found.classes.push_back(entry.path().filename().string());
     });
-    if (classes_.empty()) throw FileError(root, -1, "has no folders: images lie in one for each class, root/class/image.png");
-    std::sort(classes_.begin(), classes_.end());
-    for (std::size_t k = 0; k < classes_.size(); ++k) list_class(fs::path(root) / classes_[k], static_cast<std::int32_t>(k));
+    if (found.classes.empty())
+      throw FileError(root, -1, "has no folders: images lie in one for each class, root/class/image.png");
+    std::sort(found.classes.begin(), found.classes.end());
+    for (std::size_t k = 0; k < found.classes.size(); ++k)
+      list_class(fs::path(root) / found.classes[k], static_cast<std::int32_t>(k), found.images);
+    all_ = std::make_shared<const Files>(std::move(found));
     const bool given = options.size.height != 0 || options.size.width != 0;
     if (!given) options_.size = detail::read_image_file(path(0), options.channels, options.pixel_limit).size;
     if (options_.size.height < 1 || options_.size.width < 1)
@@ -54,17 +59,21 @@ class ImageFolder {
     stretches_ = given;
   }
 
-  std::int64_t size() const { return static_cast<std::int64_t>(files_.size()); }
+  /// Shares the list of files. There is no other move: a set that was moved from is as it was.
+  ImageFolder(const ImageFolder&) = default;
+  ImageFolder& operator=(const ImageFolder&) = default;
+
+  std::int64_t size() const { return static_cast<std::int64_t>(all_->images.size()); }
   Extents sample_extents() const { return {3, {options_.size.height, options_.size.width, options_.channels}}; }
-  Target target() const { return Target::labels(static_cast<int>(classes_.size())); }
+  Target target() const { return Target::labels(static_cast<int>(all_->classes.size())); }
   /// The names of the folders, by class.
-  const std::vector<std::string>& class_names() const { return classes_; }
+  const std::vector<std::string>& class_names() const { return all_->classes; }
   /// The file of sample i.
-  const std::string& path(std::int64_t i) const { return files_[static_cast<std::size_t>(i)].first; }
+  const std::string& path(std::int64_t i) const { return all_->images[static_cast<std::size_t>(i)].first; }
 
   /// Throws FileError where the file is damaged, or has another size than all and none was asked for.
   void read(std::int64_t i, std::span<float> x, std::int32_t& label) const {
-    label = files_[static_cast<std::size_t>(i)].second;
+    label = all_->images[static_cast<std::size_t>(i)].second;
     const ImageBytes image = detail::read_image_file(path(i), options_.channels, options_.pixel_limit);
     const auto number = [](std::uint8_t byte) { return static_cast<float>(byte) * (1.0f / 255); };
     if (image.size == options_.size) {
@@ -82,6 +91,11 @@ class ImageFolder {
   }
 
  private:
+  using Images = std::vector<std::pair<std::string, std::int32_t>>;  // their files and labels
+  struct Files {
+    std::vector<std::string> classes;
+    Images images;
+  };
   static std::string text(ImageSize s) { return std::to_string(s.height) + " x " + std::to_string(s.width); }
   template <class Act> static void for_each_entry(const std::filesystem::path& folder, const Act& act) {
     std::error_code error;
@@ -89,30 +103,29 @@ class ImageFolder {
       act(*entry);
     if (error) throw FileError(folder.string(), -1, "the folder cannot be listed", error.value());
   }
-  void list_class(const std::filesystem::path& folder, std::int32_t label) {
-    const auto before = static_cast<std::ptrdiff_t>(files_.size());
-    list(folder, label, 0);
-    if (before == static_cast<std::ptrdiff_t>(files_.size()))
+  static void list_class(const std::filesystem::path& folder, std::int32_t label, Images& to) {
+    const auto before = static_cast<std::ptrdiff_t>(to.size());
+    list(folder, label, 0, to);
+    if (before == static_cast<std::ptrdiff_t>(to.size()))
       throw FileError(folder.string(), -1, "has no image named .png, .jpg or .jpeg: a class without samples");
-    std::sort(files_.begin() + before, files_.end());
+    std::sort(to.begin() + before, to.end());
   }
   /// All below a folder that is so deep within its class. Links to folders are followed, also where one leads back.
-  void list(const std::filesystem::path& folder, std::int32_t label, int depth) {
+  static void list(const std::filesystem::path& folder, std::int32_t label, int depth, Images& to) {
     if (depth > 30)
       throw FileError(folder.string(), -1,
                       "is more than 30 folders deep in its class: take out a link that leads back to a folder above");
     for_each_entry(folder, [&](const std::filesystem::directory_entry& entry) {
       std::error_code none;  // of a link that leads nowhere
-      if (entry.is_directory(none)) list(entry.path(), label, depth + 1);
+      if (entry.is_directory(none)) list(entry.path(), label, depth + 1, to);
       else if (entry.is_regular_file(none) && detail::names_image(entry.path().string()))
-        files_.emplace_back(entry.path().string(), label);
+        to.emplace_back(entry.path().string(), label);
     });
   }
 
   ImageFolderOptions options_;
   bool stretches_ = false;
-  std::vector<std::string> classes_;
-  std::vector<std::pair<std::string, std::int32_t>> files_;
+  std::shared_ptr<const Files> all_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::data

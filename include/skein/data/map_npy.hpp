@@ -81,6 +81,10 @@ template <class Token = std::int32_t> class NextTokens {
     size_ = last / options_.stride + 1;
   }
 
+  /// Shares the file. There is no other move: what was moved from keeps its text.
+  NextTokens(const NextTokens&) = default;
+  NextTokens& operator=(const NextTokens&) = default;
+
   std::int64_t size() const { return size_; }
   Extents sample_extents() const { return {1, {options_.length}, true}; }
   Target target() const { return Target::labels(options_.vocabulary, options_.length); }
