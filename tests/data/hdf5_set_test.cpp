@@ -27,14 +27,50 @@ using Catch::Contains;
 namespace {
 auto digits(int count) { return synthetic_digits(count, sk::Seed{1}).normalize(0, 1); }
 std::string fault(const auto& act) { return support::thrown<sk::Error>(act); }
-/// Chosen samples as a set serves them, and their labels behind.
+/// Chosen samples as a set serves them, and their labels behind, if it has some.
 std::vector<float> chosen(const DatasetView& set, const std::vector<std::int64_t>& indices) {
   const long n = set.sample_extents().count();
   std::vector<float> x(indices.size() * static_cast<std::size_t>(n + 3), -1.0f);
-  std::vector<std::int32_t> labels(indices.size() * static_cast<std::size_t>(set.target().each));
-  set.serve(indices, Destination<float>{.x = x.data(), .pitch = n + 3, .labels = labels.data()});
+  Destination<float> to{.x = x.data(), .pitch = n + 3};
+  std::vector<std::int32_t> labels;
+  if (set.target().kind == TargetKind::label)
+    labels.resize(indices.size() * static_cast<std::size_t>(set.target().each)), to.labels = labels.data();
+  set.serve(indices, to);
   x.insert(x.end(), labels.begin(), labels.end());
   return x;
+}
+/// Adds an array to a file, which is made where there is none; in chunks of one row where a filter is named.
+struct Array {
+  const char* name = "x";
+  hid_t type = H5T_NATIVE_UINT8;
+  std::vector<hsize_t> extents{4, 8};
+  const void* values = nullptr;
+  H5Z_filter_t filter = H5Z_FILTER_NONE;
+  unsigned flags = H5Z_FLAG_MANDATORY;
+};
+void add(const std::string& path, const Array& a) {
+  const int rank = static_cast<int>(a.extents.size());
+  const hid_t file = std::filesystem::exists(path) ? H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT)
+                                                   : H5Fcreate(path.c_str(), H5F_ACC_EXCL, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t space = H5Screate_simple(rank, a.extents.data(), nullptr), how = H5Pcreate(H5P_DATASET_CREATE);
+  std::vector<hsize_t> row = a.extents;
+  row[0] = 1;
+  if (a.filter != H5Z_FILTER_NONE) H5Pset_chunk(how, rank, row.data()), H5Pset_filter(how, a.filter, a.flags, 0, nullptr);
+  const hid_t array = H5Dcreate2(file, a.name, a.type, space, H5P_DEFAULT, how, H5P_DEFAULT);
+  if (a.values) H5Dwrite(array, a.type, H5S_ALL, H5S_ALL, H5P_DEFAULT, a.values);
+  H5Dclose(array), H5Pclose(how), H5Sclose(space), H5Fclose(file);
+}
+/// A filter that turns all bits, and leaves out chunks that begin with 9, as one does that cannot make them smaller.
+constexpr H5Z_filter_t turns_bits = 310;
+std::size_t turn_bits(unsigned, std::size_t, const unsigned*, std::size_t bytes, std::size_t*, void** chunk) {
+  auto* const first = static_cast<unsigned char*>(*chunk);
+  if (first[0] == 9) return 0;
+  std::transform(first, first + bytes, first, [](unsigned char c) { return static_cast<unsigned char>(~c); });
+  return bytes;
+}
+void register_turn_bits() {
+  const H5Z_class2_t filter{H5Z_CLASS_T_VERS, turns_bits, 1, 1, "turn bits", nullptr, nullptr, turn_bits};
+  REQUIRE(H5Zregister(&filter) >= 0);
 }
 }  // namespace
 
@@ -52,8 +88,93 @@ TEST_CASE("Images go through an HDF5 file, in chunks of any length, and are serv
   }
   CHECK(Hdf5Set(folder / "set.h5", {.targets = ""}).target().kind == TargetKind::none);
   CHECK(Hdf5Set(folder / "set.h5", {.classes = 12}).target() == Target::labels(12));
-  CHECK_THAT(fault([&] { Hdf5Set(folder / "set.h5", {.classes = 9}); }), Contains("is not below the number of classes, 9"));
-  CHECK_THAT(fault([&] { Hdf5Set(folder / "set.h5", {.classes = -1}); }), Contains("-1 classes"));
+  CHECK_THAT(fault([&] { Hdf5Set(folder / "set.h5", {.classes = 9}); }),
+             Contains("set.h5: has in 'y' the label 9 of sample") && Contains("which is not below the number of classes, 9"));
+  CHECK_THAT(fault([&] { Hdf5Set(folder / "set.h5", {.classes = -1}); }), Contains("set.h5: -1 classes"));
+}
+
+TEST_CASE("An HDF5 set that was moved from is as it was, though the other is gone") {
+  const support::TemporaryFolder folder;
+  const auto set = digits(5);
+  to_hdf5(set, folder / "set.h5");
+  Hdf5Set first(folder / "set.h5");
+  { const Hdf5Set second = std::move(first); }
+  CHECK(first.size() == 5);
+  CHECK(chosen(first, {4, 0}) == chosen(set, {4, 0}));
+}
+
+TEST_CASE("An array whose chunks went through a filter that is not here is refused when it is opened, by the filter's name") {
+  const support::TemporaryFolder folder;
+  const std::string whole = folder / "whole.h5", beside = folder / "beside.h5", optional = folder / "optional.h5";
+  std::vector<unsigned char> rows(32, 7), left_out(32, 9);
+  const std::vector<std::int32_t> labels{0, 1, 0, 2};
+  register_turn_bits();
+  add(whole, {.values = rows.data(), .filter = turns_bits});
+  add(beside, {.values = rows.data()});
+  add(beside, {.name = "y", .type = H5T_NATIVE_INT32, .extents = {4}, .values = labels.data(), .filter = turns_bits});
+  add(optional, {.values = left_out.data(), .filter = turns_bits, .flags = H5Z_FLAG_OPTIONAL});
+  left_out[16] = 7;  // the third row's chunk is not left out
+  add(optional, {.name = "some", .values = left_out.data(), .filter = turns_bits, .flags = H5Z_FLAG_OPTIONAL});
+  CHECK(chosen(Hdf5Set(whole, {.targets = ""}), {2})[0] == Approx(7 / 255.0));
+  REQUIRE(H5Zunregister(turns_bits) >= 0);
+  const auto says = [](const std::string& in) {
+    return Contains(in +
+                    "' chunks that went through the HDF5 filter 310 ('turn bits'), which this program does not have: write the "
+                    "array with gzip (in h5py: compression='gzip'), or name the folder of the filter's plugin in the "
+                    "environment variable HDF5_PLUGIN_PATH");
+  };
+  CHECK_THAT(fault([&] { Hdf5Set(whole, {.targets = ""}); }), says("whole.h5: has in 'x"));
+  CHECK_THAT(fault([&] { Hdf5Set{beside}; }), says("beside.h5: has in 'y"));
+  CHECK(chosen(Hdf5Set(optional, {.targets = ""}), {3})[0] == Approx(9 / 255.0));
+  const Hdf5Set some(optional, {.samples = "some", .targets = ""});
+  CHECK_THAT(fault([&] { chosen(some, {2}); }), says("optional.h5: has in 'some"));
+}
+
+TEST_CASE("Truth values and other enumerations are their integers, and what are no numbers is named") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "set.h5";
+  const hid_t truth = H5Tenum_create(H5T_NATIVE_INT8), text = H5Tcopy(H5T_C_S1), pair = H5Tcreate(H5T_COMPOUND, 8);
+  const signed char no = 0, yes = 1;
+  H5Tenum_insert(truth, "FALSE", &no), H5Tenum_insert(truth, "TRUE", &yes);
+  H5Tinsert(pair, "r", 0, H5T_NATIVE_FLOAT), H5Tinsert(pair, "i", 4, H5T_NATIVE_FLOAT);
+  const std::vector<signed char> values{0, 1, 1, 0, 1, 0, 0, 1};
+  const hid_t list = H5Tvlen_create(H5T_NATIVE_INT32);
+  add(path, {.name = "x", .type = truth, .extents = {4, 2}, .values = values.data()});
+  add(path, {.name = "y", .type = truth, .extents = {4}, .values = values.data()});
+  add(path, {.name = "texts", .type = text, .extents = {4}});
+  add(path, {.name = "complex", .type = pair, .extents = {4}});
+  add(path, {.name = "lists", .type = list, .extents = {4}});
+  add(path, {.name = "bits", .type = H5T_NATIVE_B8, .extents = {4}});
+  for (const hid_t type : {truth, text, pair, list}) H5Tclose(type);
+  const Hdf5Set set(path);
+  CHECK(set.target() == Target::labels(2));
+  CHECK(chosen(set, {0, 1}) == std::vector<float>{0, 1, -1, -1, -1, 1, 0, -1, -1, -1, 0, 1});
+  const auto of = [&](const char* name) { return fault([&] { Hdf5Set(path, {.targets = name}); }); };
+  CHECK_THAT(of("texts"), Contains("set.h5: has in 'texts' texts: write a class number for each"));
+  CHECK_THAT(of("complex"), Contains("has in 'complex' records of several fields") && Contains("complex numbers as two"));
+  CHECK_THAT(of("lists"), Contains("has in 'lists' lists of lengths of their own: write rows of one length"));
+  CHECK_THAT(of("bits"), Contains("has in 'bits' bits: write them as bytes of 0 and 1"));
+}
+
+TEST_CASE("Targets that do not go with the samples, and class numbers of more than 32 bits, say which") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "set.h5";
+  const std::vector<std::uint64_t> large{1, 0, 2, ~std::uint64_t{0}};
+  const std::vector<std::int64_t> small{1, 0, std::int64_t{-1} << 40, 1};
+  add(path, {});
+  add(path, {.name = "maps", .type = H5T_NATIVE_INT32, .extents = {4, 2, 2}});
+  add(path, {.name = "three", .type = H5T_NATIVE_INT32, .extents = {3}});
+  add(path, {.name = "large", .type = H5T_NATIVE_UINT64, .extents = {4}, .values = large.data()});
+  add(path, {.name = "small", .type = H5T_NATIVE_INT64, .extents = {2, 2}, .values = small.data()});
+  add(path, {.name = "two", .type = H5T_NATIVE_UINT8, .extents = {2, 8}});
+  const auto of = [&](const char* name, const char* samples = "x") {
+    return fault([&] { Hdf5Set(path, {.samples = samples, .targets = name}); });
+  };
+  CHECK_THAT(of("maps"), Contains("has in 'maps' an array of 3 extents: targets are (samples) or (samples, n)"));
+  CHECK_THAT(of("three"), Contains("has in 'three' targets of 3 samples, and there are 4 in 'x'"));
+  CHECK_THAT(of("large"),
+             Contains("has in 'large' the class number 18446744073709551615 of sample 3, which does not fit 32 bits"));
+  CHECK_THAT(of("small", "two"), Contains("has in 'small' the class number -1099511627776 of sample 1, which does not fit"));
 }
 
 TEST_CASE("Numbers with target vectors go through an HDF5 file, beside other arrays") {
@@ -92,7 +213,7 @@ TEST_CASE("A loader serves an HDF5 file on threads of its own, each sample once,
 TEST_CASE("Files that are no HDF5 file, or another, or damaged, say so") {
   const support::TemporaryFolder folder;
   const std::string path = folder / "set.h5";
-  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("set.h5: cannot be opened as an HDF5 file"));
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("set.h5: cannot be opened: No such file"));
   support::write_file(path, "no HDF5 at all", 14);
   CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("cannot be opened as an HDF5 file"));
   to_hdf5(digits(40), path);
@@ -206,6 +327,18 @@ TEST_CASE("What to_hdf5 cannot write it says") {
   CHECK_THAT(fault([&] { to_hdf5(digits(3), folder / "no/set.h5"); }), Contains("no/set.h5.partial: cannot be created"));
   CHECK_THAT(fault([&] { to_hdf5(digits(3).take(0), path); }), Contains("to_hdf5: the data set has no samples"));
   CHECK_THAT(fault([&] { to_hdf5(digits(3), ""); }), Contains("has an empty path"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.samples = "a", .targets = "a"}); }),
+             Contains("to_hdf5: .samples and .targets have one name, 'a': give each array a name of its own"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.targets = "x/y"}); }), Contains("cannot get an array named 'x/y'"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.samples = ""}); }), Contains("cannot get an array named ''"));
+  CHECK(Hdf5Set(path).size() == 3);
+}
+
+TEST_CASE("Arrays are written into groups that their names say, and read from there") {
+  const support::TemporaryFolder folder;
+  to_hdf5(digits(6), folder / "set.h5", {.samples = "train/images/x", .targets = "train/y"});
+  const Hdf5Set read(folder / "set.h5", {.samples = "train/images/x", .targets = "/train/y"});
+  CHECK(chosen(read, {5, 1}) == chosen(digits(6), {5, 1}));
 }
 
 TEST_CASE("to_hdf5 writes as other files are written: beside, by one writer, with the permissions, and where links lead to") {

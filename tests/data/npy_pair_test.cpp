@@ -158,6 +158,7 @@ TEST_CASE("Files that are no pair say so") {
   sk::save_npy(y, sk::Tensor<std::int32_t, 1>{0, 2, 1});
   CHECK_THAT(support::thrown<sk::FileError>([&] { (void)from_npy(x, y, 2); }),
              Contains("y.npy: has the label 2 of sample 1, which is not below the number of classes, 2"));
+  CHECK_THAT(support::thrown<sk::ArgumentError>([&] { (void)from_npy(x, y, -1); }), Contains("y.npy: -1 classes"));
   CHECK(from_npy(x, y, 3).target() == Target::labels(3));
   sk::save_npy(other, sk::Tensor<float, 2>(sk::dims(3, 4)));
   CHECK_THAT(fault(other), Contains("holds values of type f4, u1 is mapped"));

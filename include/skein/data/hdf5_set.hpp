@@ -14,9 +14,12 @@
 #include <utility>
 #include <vector>
 
+#include "../core/text.hpp"
 #include "finite.hpp"
-#include "hdf5_file.hpp"
+#include "hdf5_array.hpp"
+#include "hdf5_writer.hpp"
 #include "in_memory.hpp"
+#include "set_blocks.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
@@ -30,7 +33,8 @@ template <bool Linked> consteval void assert_hdf5_linked() {
 }
 }  // namespace detail
 
-/// Which arrays of a file are read.
+/// Which arrays of a file are read, by their names: "x", or "train/x" in a group. Truth values, as h5py writes them, and other
+/// enumerations are the integers that stand for them.
 struct Hdf5Options {
   std::string samples = "x";  ///< (samples, ...): bytes, served as byte / 255, or other numbers, served as floats
   std::string targets = "y";  ///< integers (samples) or (samples, T) are class numbers, other numbers target vectors; empty: none
@@ -45,11 +49,16 @@ class Hdf5Set {
   static constexpr bool prefers_ascending = true;  // neighbours may lie in one chunk
   static constexpr bool prefers_threads = false;   // the library takes one call at a time
 
-  /// Throws FileError where the file is none, or has no such arrays of numbers.
+  /// Throws FileError where the file is none, or has no such arrays of numbers, or they went through a filter, such as lzf, that
+  /// the HDF5 library does not have.
   template <bool Linked = SKEIN_WITH_HDF5 != 0> explicit Hdf5Set(const std::string& path, const Hdf5Options& options = {}) {
     detail::assert_hdf5_linked<Linked>();
     if constexpr (Linked) open(path, options);
   }
+
+  /// Shares the file and the targets. There is no other move: a set that was moved from is as it was.
+  Hdf5Set(const Hdf5Set&) = default;
+  Hdf5Set& operator=(const Hdf5Set&) = default;
 
   std::int64_t size() const { return size_; }
   Extents sample_extents() const { return sample_; }
@@ -59,12 +68,18 @@ class Hdf5Set {
     const std::size_t labels = static_cast<std::size_t>(target_.each), length = static_cast<std::size_t>(target_.count);
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const std::size_t at = static_cast<std::size_t>(indices[i]);
-      if (to.labels) std::copy_n(labels_.data() + at * labels, labels, to.labels + i * labels);
-      if (to.targets) std::copy_n(vectors_.data() + at * length, length, to.targets + static_cast<long>(i) * to.target_pitch);
+      if (to.labels) std::copy_n(beside_->labels.data() + at * labels, labels, to.labels + i * labels);
+      if (to.targets)
+        std::copy_n(beside_->vectors.data() + at * length, length, to.targets + static_cast<long>(i) * to.target_pitch);
     }
   }
 
  private:
+  /// What belongs to the samples; null where nothing does.
+  struct Beside {
+    std::vector<std::int32_t> labels;
+    std::vector<float> vectors;
+  };
   void open(const std::string& path, const Hdf5Options& options);
   void open_targets(const std::string& path, const Hdf5Options& options);
   void read(Indices indices, const Destination<float>& to) const;
@@ -73,13 +88,12 @@ class Hdf5Set {
   std::int64_t size_ = 0;
   Extents sample_{};
   Target target_{};
-  std::vector<std::int32_t> labels_;
-  std::vector<float> vectors_;
+  std::shared_ptr<const Beside> beside_;
 };
 
 /// How to_hdf5 writes.
 struct ToHdf5Options {
-  std::string samples = "x";      ///< the name of the array of samples
+  std::string samples = "x";      ///< the name of the array of samples; of "train/x" the group is made
   std::string targets = "y";      ///< that of their targets; of a set without, nothing is written
   PackedAs as = PackedAs::bytes;  ///< bytes or floats
   long chunk = 1;                 ///< samples that are compressed together: one, since a batch takes them in random order
@@ -98,6 +112,26 @@ void to_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Option
 }
 
 #if SKEIN_WITH_HDF5
+namespace detail {
+/// All class numbers of an array, read as Integer. Throws FileError for one that does not fit 32 bits.
+template <class Integer> std::vector<std::int32_t> labels_in(const Hdf5Array& from, const std::string& path,
+                                                             const std::string& in, int each, std::size_t values) {
+  std::vector<Integer> all(values);
+  from.read(0, from.rows(), all.data());
+  std::vector<std::int32_t> labels;
+  labels.reserve(values);
+  for (const Integer label : all) {
+    if (!std::in_range<std::int32_t>(label))
+      throw FileError(
+          path, -1,
+          text("has {}the class number {} of sample {}, which does not fit 32 bits with a sign: write labels as int32", in, label,
+               labels.size() / static_cast<std::size_t>(each)));
+    labels.push_back(static_cast<std::int32_t>(label));
+  }
+  return labels;
+}
+}  // namespace detail
+
 inline void Hdf5Set::open(const std::string& path, const Hdf5Options& options) {
   samples_ = std::make_shared<const detail::Hdf5Array>(path, options.samples, options.limit);
   size_ = samples_->rows();
@@ -107,36 +141,31 @@ inline void Hdf5Set::open(const std::string& path, const Hdf5Options& options) {
   if (!options.targets.empty()) open_targets(path, options);
 }
 inline void Hdf5Set::open_targets(const std::string& path, const Hdf5Options& options) {
-  const detail::Hdf5Array targets(path, options.targets, options.limit);
-  if (targets.rows() != size_ || targets.extents().size() > 2)
-    throw FileError(path, -1,
-                    "has in '" + options.targets + "' targets of " + std::to_string(targets.rows()) + " samples, and there are " +
-                        std::to_string(size_) + ": (samples) or (samples, n)");
-  const int each = targets.extents().size() == 2 ? static_cast<int>(targets.extents()[1]) : 1;
+  const detail::Hdf5Array from(path, options.targets, options.limit);
+  const std::string in = text("in {} ", in_quotes(options.targets));
+  const auto refuse = [&](const std::string& what) { throw FileError(path, -1, text("has {}{}", in, what)); };
+  const std::size_t rank = from.extents().size();
+  if (rank > 2) refuse(text("an array of {} extents: targets are (samples) or (samples, n); flatten those of each sample", rank));
+  if (from.rows() != size_)
+    refuse(text("targets of {} samples, and there are {} in {}", from.rows(), size_, in_quotes(options.samples)));
+  const int each = rank == 2 ? static_cast<int>(from.extents()[1]) : 1;
   const std::size_t values = static_cast<std::size_t>(size_) * static_cast<std::size_t>(each);
   const std::size_t most = static_cast<std::size_t>(options.limit / 12);  // a file of a few bytes can claim any number
-  if (values > most)
-    throw FileError(path, -1,
-                    "has in '" + options.targets + "' " + std::to_string(values) + " targets: " + std::to_string(most) +
-                        " are read at most, unless .limit is larger");
-  if (targets.integers()) {
-    std::vector<std::int64_t> labels(values);
-    targets.read(0, size_, labels.data());
-    labels_.reserve(values);
-    for (const std::int64_t label : labels) {
-      if (!std::in_range<std::int32_t>(label))
-        throw FileError(path, -1, "has in '" + options.targets + "' the class number " + std::to_string(label));
-      labels_.push_back(static_cast<std::int32_t>(label));
-    }
-    target_ = Target::labels(detail::count_classes({labels_.data(), labels_.size()}, options.classes), each);
+  if (values > most) refuse(text("{} targets: {} are read at most, unless .limit is larger", values, most));
+  Beside beside;
+  if (from.integers()) {
+    beside.labels = from.with_sign() ? detail::labels_in<std::int64_t>(from, path, in, each, values)
+                                     : detail::labels_in<std::uint64_t>(from, path, in, each, values);
+    const std::span<const std::int32_t> labels(beside.labels.data(), beside.labels.size());
+    target_ = Target::labels(detail::count_classes_of_file(path, in, labels, each, options.classes), each);
   } else {
-    vectors_.resize(values);
-    targets.read(0, size_, vectors_.data());
-    if (const long at = detail::first_not_finite(std::span<const float>(vectors_)); at >= 0)
-      throw FileError(
-          path, -1, "has in '" + options.targets + "' a value that is no finite number, at sample " + std::to_string(at / each));
+    beside.vectors.resize(values);
+    from.read(0, size_, beside.vectors.data());
+    if (const long at = detail::first_not_finite(std::span<const float>(beside.vectors)); at >= 0)
+      refuse(text("a value that is no finite number, at sample {}", at / each));
     target_ = Target::vector(each);
   }
+  beside_ = std::make_shared<const Beside>(std::move(beside));
 }
 /// Neighbours that are asked for one after the other are read at once.
 inline void Hdf5Set::read(Indices indices, const Destination<float>& to) const {
@@ -164,6 +193,9 @@ inline void write_hdf5(const DatasetView& set, const std::string& path, const To
   if (options.as == PackedAs::tokens) throw ArgumentError("to_hdf5: tokens are written by to_npy");
   if (set.size() == 0) throw ArgumentError("to_hdf5: the data set has no samples, and an HDF5 file of a set has one at least");
   const bool targets = set.target().kind != TargetKind::none;
+  if (targets && options.samples == options.targets)
+    throw ArgumentError(
+        text("to_hdf5: .samples and .targets have one name, {}: give each array a name of its own", in_quotes(options.samples)));
   SetBlocks blocks("to_hdf5", set, options.as, targets);
   NewHdf5File file(path);
   {

@@ -31,6 +31,10 @@ std::int64_t count_samples(const Extents& sample, const Target& target, const In
 /// `classes`, or the largest label plus one where it is 0. Throws ArgumentError where a label is not below it. Labels below 0 are
 /// ignored by losses that say so.
 int count_classes(std::span<const std::int32_t> labels, int classes);
+/// The same of labels that a file has, `each` a sample; `in` says where in it: "in 'y' ". A label that is not below them is a
+/// FileError, and a number of classes below 0 an ArgumentError that names the file.
+int count_classes_of_file(const std::string& path, const std::string& in, std::span<const std::int32_t> labels, int each,
+                          int classes);
 /// Throws ArgumentError: bytes have no such mean and deviation, or these make values infinite.
 [[noreturn]] void refuse_normalization(double mean, double deviation, bool of_bytes);
 /// Throws ArgumentError: a set that is normalised is asked for tokens.

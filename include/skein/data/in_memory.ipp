@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of in_memory.hpp.
 #pragma once
+#include <functional>
+
 #include "../core/text.hpp"
 #include "in_memory.hpp"
 
@@ -37,18 +39,34 @@ SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& tar
   throw ShapeError(text);
 }
 
-SKEIN_INLINE int count_classes(std::span<const std::int32_t> labels, int classes) {
+/// refuse(label, its place, what it is not below) throws.
+SKEIN_INLINE int count_classes_or(
+    const std::string& set, std::span<const std::int32_t> labels, int classes,
+    const std::function<void(std::int32_t label, std::size_t at, const std::string& limit)>& refuse) {
   if (classes < 0)
-    throw ArgumentError("a data set: " + std::to_string(classes) +
-                        " classes: give their number, or 0 for the largest label plus one");
+    throw ArgumentError(text("{}: {} classes: give their number, or 0 for the largest label plus one", set, classes));
   std::size_t largest = 0;
   for (std::size_t i = 1; i < labels.size(); ++i)
     if (labels[i] > labels[largest]) largest = i;
   const std::int32_t label = labels.empty() ? -1 : labels[largest];
   if (label >= (classes > 0 ? classes : std::numeric_limits<std::int32_t>::max()))
-    throw ArgumentError("a data set: label " + std::to_string(label) + " (number " + std::to_string(largest) + ") is not below " +
-                        (classes > 0 ? "the number of classes, " + std::to_string(classes) : "the greatest number of classes"));
+    refuse(label, largest,
+           classes > 0 ? text("the number of classes, {}", classes) : std::string("the greatest number of classes"));
   return classes > 0 ? classes : label < 0 ? 0 : label + 1;
+}
+
+SKEIN_INLINE int count_classes(std::span<const std::int32_t> labels, int classes) {
+  return count_classes_or("a data set", labels, classes, [](std::int32_t label, std::size_t at, const std::string& limit) {
+    throw ArgumentError(text("a data set: label {} (number {}) is not below {}", label, at, limit));
+  });
+}
+
+SKEIN_INLINE int count_classes_of_file(const std::string& path, const std::string& in, std::span<const std::int32_t> labels,
+                                       int each, int classes) {
+  return count_classes_or(path, labels, classes, [&](std::int32_t label, std::size_t at, const std::string& limit) {
+    const std::size_t sample = at / static_cast<std::size_t>(each);
+    throw FileError(path, -1, text("has {}the label {} of sample {}, which is not below {}", in, label, sample, limit));
+  });
 }
 
 SKEIN_INLINE void refuse_normalization(double mean, double deviation, bool of_bytes) {

@@ -54,12 +54,7 @@ template <class Real> void read_npy_targets_as(const std::string& path, std::int
     to.target = Target::vector(static_cast<int>(each));
   } else {
     to.labels = numbers_of_npy<std::int32_t>(path, rank);
-    for (std::size_t i = 0; classes > 0 && i < to.labels.size(); ++i)
-      if (to.labels[i] >= classes)
-        throw FileError(path, -1,
-                        "has the label " + std::to_string(to.labels[i]) + " of sample " +
-                            std::to_string(static_cast<long>(i) / each) + ", which is not below the number of classes, " +
-                            std::to_string(classes));
+    classes = count_classes_of_file(path, "", {to.labels.data(), to.labels.size()}, static_cast<int>(each), classes);
     to.target = Target::labels(classes, static_cast<int>(each));
   }
 }
