@@ -140,8 +140,8 @@ TEST_CASE("a convolution with a window of one pixel is the plain one, whatever i
 }
 
 TEST_CASE("a window of one pixel with more weights than the caches hold goes by blocks of rows and of channels") {
-  follows_plain_loops<Conv2dGeometry{5, 7, 528, 256, 1}, float>({0, 1, 16}, true);  // two blocks of both
-  follows_plain_loops<Conv2dGeometry{5, 7, 256, 528, 1}, float>({3}, false);
+  follows_plain_loops<Conv2dGeometry{5, 7, 1040, 256, 1}, float>({0, 1, 16}, true);  // several blocks of both
+  follows_plain_loops<Conv2dGeometry{5, 7, 256, 1040, 1}, float>({3}, false);
   follows_plain_loops<Conv2dGeometry{5, 7, 528, 256, 1}, double>({3}, true);
   follows_plain_loops<Conv2dGeometry{1, 33, 272, 512, 1, 1, 0, 1, 1, 1}, float>({2}, true);  // a sequence, a gap behind rows
 }
@@ -163,8 +163,8 @@ TEST_CASE("a convolution of many channels is a product of gathered rows a row of
   gathered_follows<float>({14, 14, 128, 128, 3, 2, 1}, {0, 1, 3}, true);
   gathered_follows<float>({9, 26, 64, 272, 3, 1, 1}, {3}, true);  // a block ends within an image, and rows of weights have a gap
   gathered_follows<float>({25, 30, 80, 144, 3, 2, 1}, {4}, false);
-  gathered_follows<float>({7, 7, 528, 64, 1, 2, 0}, {1, 3}, true);
-  gathered_follows<float>({8, 10, 64, 528, 1, 3, 0}, {2}, true);  // rows and columns that no output sees
+  gathered_follows<float>({7, 7, 1040, 64, 1, 2, 0}, {1, 3}, true);
+  gathered_follows<float>({8, 10, 64, 1040, 1, 3, 0}, {2}, true);  // rows and columns that no output sees
   gathered_follows<float>({11, 6, 64, 112, 5, 2, 2}, {2}, true);
   gathered_follows<float>({4, 3, 64, 64, 7, 2, 6}, {2}, true);  // some rows of the window see nothing but padding
   gathered_follows<float>({2, 2, 96, 96, 3, 1, 1}, {150}, false);

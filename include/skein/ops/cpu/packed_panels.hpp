@@ -12,10 +12,10 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Rows of a weight whose panel stays in the second-level cache.
-inline constexpr long packed_block_depth = 512;
+/// Of a gradient of weights, the most rows that are added up at a time.
+inline constexpr long most_gradient_rows = 512;
 /// Scalars that PackedPanels::add_weight_gradient() works in: a block of rows transposed, and a panel of another.
-constexpr long weight_gradient_room(long in) { return packed_block_depth * (in + 96); }
+constexpr long weight_gradient_room(long in) { return most_gradient_rows * (in + 96); }
 
 #if SKEIN_WITH_XSIMD
 
@@ -46,8 +46,8 @@ template <class Scalar> struct FetchNext {
   }
 };
 
-/// A (depth, columns) matrix in panels; both are multiples of 16, and columns are 64 or more. Blocks of block_depth rows follow
-/// each other, in each the panels, in each its rows.
+/// A (depth, columns) matrix in panels; both are multiples of 16, and columns are 64 or more. Blocks of blocking.depth rows
+/// follow each other, in each the panels, in each its rows.
 template <class Scalar> class PackedPanels {
  public:
   constexpr PackedPanels(long depth, long columns) : depth_(depth), columns_(columns) {}
@@ -68,7 +68,7 @@ template <class Scalar> class PackedPanels {
   /// Is an array of so many values, which a product writes, too large to stay in the caches until it is read? Then stores past
   /// them are faster; but for rows of few lines.
   bool streams_to(const Scalar* c, long values) const {
-    return columns_ > 64 && depth_ <= block_depth && values * static_cast<long>(sizeof(Scalar)) > blocking.streamed_bytes &&
+    return columns_ > 64 && depth_ <= blocking.depth && values * static_cast<long>(sizeof(Scalar)) > blocking.streamed_bytes &&
            reinterpret_cast<std::uintptr_t>(c) % 64 == 0;
   }
   /// c = a b + bias, for a of (rows, depth) and c of (rows, columns), dense; a null bias is zero. streams: as streams_to() says
@@ -107,9 +107,9 @@ template <class Scalar> class PackedPanels {
   static void add_weight_gradient(long rows, long in, long out, const Scalar* a, const Scalar* g, Scalar* room, Scalar* dw,
                                   long pitch) {
     constexpr long together = blocking.gradient_rows;
-    static_assert(together <= block_depth);
+    static_assert(together <= most_gradient_rows && together <= blocking.depth);
     const long blocks = (rows + together - 1) / together, each = blocks > 0 ? whole_line((rows + blocks - 1) / blocks) : 0;
-    Scalar* const panel_room = room + block_depth * in;
+    Scalar* const panel_room = room + most_gradient_rows * in;
     for (long r = 0; r < rows; r += each) {
       const long count = std::min(each, rows - r), depth = whole_line(count);
       transpose(count, 0L, in, a + r * in, in, room, depth);
@@ -134,15 +134,14 @@ template <class Scalar> class PackedPanels {
  private:
   static constexpr int lanes = widest_lanes<Scalar>;
   static constexpr long widest = 1L * lanes * detail::widest_tile;
-  static constexpr long block_depth = packed_block_depth;
 
   /// visit(begin, end, first column, columns) for each panel of each block of rows [begin, end), in the order of their memory.
   template <class Visit> void each_panel(Visit visit) const {
     const long vectors = columns_ / lanes, panels = (vectors + detail::widest_tile - 1) / detail::widest_tile;
-    for (long begin = 0; begin < depth_; begin += block_depth)
+    for (long begin = 0; begin < depth_; begin += blocking.depth)
       for (long i = 0, first = 0; i < panels; ++i) {
         const long width = (vectors / panels + (i < vectors % panels ? 1 : 0)) * lanes;
-        visit(begin, std::min(depth_, begin + block_depth), first, width);
+        visit(begin, std::min(depth_, begin + blocking.depth), first, width);
         first += width;
       }
   }

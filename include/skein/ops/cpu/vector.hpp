@@ -26,6 +26,7 @@ inline constexpr int accumulators = 12;
 /// How products of matrices are cut, so that blocks stay in the caches.
 struct Blocking {
   long rows, whole_rows;  ///< rows that packed panels take at a time, and what they are a multiple of
+  long depth;             ///< rows of a weight whose panel stays in the second-level cache
   long gradient_rows;     ///< rows that a gradient of weights adds up at a time
   long far_rows;          ///< rows of a weight that are copied from where they lie far apart
   long one_pass_weights;  ///< of up to so many, both gradients are made in one pass over blocks of rows,
@@ -35,6 +36,7 @@ struct Blocking {
 /// Measured on cores with 32 vector registers and 1 MiB of second-level cache or more; but far_rows, which is a guess.
 inline constexpr Blocking many_registers{.rows = 240,
                                          .whole_rows = 1,
+                                         .depth = 512,
                                          .gradient_rows = 512,
                                          .far_rows = 256,
                                          .one_pass_weights = 128 * 1024,
@@ -44,6 +46,7 @@ inline constexpr Blocking many_registers{.rows = 240,
 /// Measured on cores with 16, and 512 KiB.
 inline constexpr Blocking few_registers{.rows = 120,
                                         .whole_rows = 12,  // tiles of 2 and 3 vectors
+                                        .depth = 1024,
                                         .gradient_rows = 256,
                                         .far_rows = 512,
                                         .one_pass_weights = 16 * 1024,
