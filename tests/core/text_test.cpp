@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 namespace sk = skein;
 
@@ -16,6 +18,17 @@ TEST_CASE("values stand where their places are", "[core]") {
   CHECK(sk::text("{}{}{}", std::string("a"), std::string_view("b"), 'c') == "abc");
   CHECK(sk::text("a {} brace } and { stay, {}", 1, 2) == "a 1 brace } and { stay, 2");
   CHECK(sk::text("{} and {}", true, false) == "true and false");
+}
+
+namespace {
+enum class Mode { slow, fast };
+constexpr std::string_view name_of(Mode mode) { return mode == Mode::slow ? "slow" : "fast"; }
+enum class Silent { one };
+}  // namespace
+static_assert(sk::detail::HasNames<Mode> && !std::is_constructible_v<sk::detail::TextValue, Silent>);
+
+TEST_CASE("a value of an enumeration is the word that stands beside it", "[core]") {
+  CHECK(sk::text("{} or {}", Mode::slow, Mode::fast) == "slow or fast");
 }
 
 TEST_CASE("what is put in is not looked into", "[core]") { CHECK(sk::text("{} {}", "{}", 5) == "{} 5"); }

@@ -328,8 +328,9 @@ TEST_CASE("What to_hdf5 cannot write it says") {
   CHECK_THAT(fault([&] { to_hdf5(digits(3).take(0), path); }), Contains("to_hdf5: the data set has no samples"));
   CHECK_THAT(fault([&] { to_hdf5(digits(3), ""); }), Contains("has an empty path"));
   CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.samples = "a", .targets = "a"}); }),
-             Contains("to_hdf5: .samples and .targets have one name, 'a': give each array a name of its own"));
-  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.targets = "x/y"}); }), Contains("cannot get an array named 'x/y'"));
+             Contains("to_hdf5: .samples is 'a' and .targets is 'a': give each array a name that is no part of the other's"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.targets = "x/y"}); }), Contains(".samples is 'x' and .targets is 'x/y'"));
+  CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.samples = "y/x"}); }), Contains(".samples is 'y/x' and .targets is 'y'"));
   CHECK_THAT(fault([&] { to_hdf5(digits(3), path, {.samples = ""}); }), Contains("cannot get an array named ''"));
   CHECK(Hdf5Set(path).size() == 3);
 }

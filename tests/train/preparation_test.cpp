@@ -24,6 +24,8 @@
 #include <skein/data/table_split.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/muon.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 
 #include "../support/said.hpp"
@@ -415,6 +417,26 @@ TEST_CASE("a loaded training says what it goes on with otherwise", "[train]") {
               CHECK(said(folder, fit) == "fit: `.lr` of Adam was 0.003 in the loaded training, and is 0.3 now\n");
             },
             {.deadline = 60});
+}
+
+TEST_CASE("a setting of the optimizer that is an enumeration is said by its words, but of older files, which have its number",
+          "[train]") {
+  const support::TemporaryFolder folder;
+  const auto chain = [](sk::optim::MuonScale scale) {
+    return sk::optim::chain(sk::optim::Muon{.scale = scale}, sk::optim::Sgd{});
+  };
+  House model, other;
+  sk::Trainer trainer{model, nn::Mse{}, chain(sk::optim::MuonScale::rms)};
+  trainer.fit(numbers(), {.epochs = 1, .batch = 4, .progress = false});
+  trainer.save(folder / "file");
+  sk::Trainer resumed{other, nn::Mse{}, chain(sk::optim::MuonScale::original)};
+  resumed.load(folder / "file");
+  CHECK(said(folder, [&] { resumed.fit(numbers(), {.epochs = 2, .batch = 4, .progress = false}); }) ==
+        "fit: `.scale` of Muon was rms in the loaded training, and is original now\n");
+  const std::string older = "`.scale` of Muon\t0\n`.max_norm` of ClipNorm\t5\n",
+                    now = "`.scale` of Muon\toriginal\n`.max_norm` of ClipNorm\tinf\n";
+  CHECK(said(folder, [&] { sk::train::say_others(older, now, {}, {}); }) ==
+        "fit: `.max_norm` of ClipNorm was 5 in the loaded training, and is inf now\n");
 }
 
 TEST_CASE("a training that goes on without its callbacks says that their state is left out", "[train]") {

@@ -19,7 +19,8 @@ class NamedValues {
   /// Behind the names that follow stands `whole`, where there may be two of a name: "`.delta` of Huber (loss 2)"; an empty one:
   /// nothing.
   NamedValues& within(std::string_view whole);
-  /// A number, a truth value or words. Neither may have a line break or a tab.
+  /// A number, a truth value, words, or a setting that is an enumeration: by the word that name_of(value) beside it gives, which
+  /// files keep. Neither may have a line break or a tab.
   NamedValues& add(std::string_view name, detail::TextValue value);
   /// Many numbers, which a message names by their count and their hash.
   NamedValues& add_hash(std::string_view name, const void* data, std::size_t bytes);

@@ -17,7 +17,13 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
-/// A value that stands in a text: a whole number, a real one, a truth value, or words. Words are referred to, not copied.
+/// An enumeration whose values have words: `constexpr std::string_view name_of(Mode)` stands beside it.
+template <class Enum> concept HasNames = std::is_enum_v<Enum> && requires(Enum value) {
+  { name_of(value) } -> std::same_as<std::string_view>;
+};
+
+/// A value that stands in a text: a whole number, a real one, a truth value, a value of an enumeration, or words. Words are
+/// referred to, not copied.
 class TextValue {
  public:
   TextValue(bool value) : words_(value ? "true" : "false"), kind_(Kind::words) {}
@@ -26,6 +32,7 @@ class TextValue {
   template <std::unsigned_integral T> TextValue(T value) : count_(static_cast<unsigned long long>(value)), kind_(Kind::count) {}
   template <std::floating_point T> TextValue(T value)
       : real_(static_cast<double>(value)), kind_(Kind::real), narrow_(sizeof(T) < 8) {}
+  template <HasNames Enum> TextValue(Enum value) : words_(name_of(value)), kind_(Kind::words) {}
   template <class T>
   requires(std::convertible_to<const T&, std::string_view>) TextValue(const T& words) : words_(words), kind_(Kind::words) {}
 
@@ -61,8 +68,8 @@ std::size_t utf8_length(std::string_view words);
 }  // namespace detail
 
 /// The pattern with a value in the place of each "{}": whole numbers, real numbers (as few digits as tell them from others), true
-/// and false, characters and words. Another number of values than places does not compile. (The identity: nvcc counts the values
-/// before it has them otherwise.)
+/// and false, values of enumerations that have name_of(), characters and words. Another number of values than places does not
+/// compile. (The identity: nvcc counts the values before it has them otherwise.)
 template <class... Values>
 requires(sizeof...(Values) > 0) std::string
     text(std::type_identity_t<detail::TextPattern<sizeof...(Values)>> pattern, const Values&... values) {

@@ -187,15 +187,20 @@ inline void Hdf5Set::read(Indices indices, const Destination<float>& to) const {
 }
 
 namespace detail {
+/// Throws ArgumentError where both are one array, or one is the group of the other.
+inline void check_array_names(const std::string& samples, const std::string& targets) {
+  const auto holds = [](const std::string& group, const std::string& name) { return name.starts_with(group + '/'); };
+  if (samples == targets || holds(samples, targets) || holds(targets, samples))
+    throw ArgumentError(text("to_hdf5: .samples is {} and .targets is {}: give each array a name that is no part of the other's",
+                             in_quotes(samples), in_quotes(targets)));
+}
 inline void write_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Options& options) {
   if (options.chunk < 1 || options.level < 0 || options.level > 9)
     throw ArgumentError("to_hdf5: .chunk is one sample or more, .level is 0 to 9");
   if (options.as == PackedAs::tokens) throw ArgumentError("to_hdf5: tokens are written by to_npy");
   if (set.size() == 0) throw ArgumentError("to_hdf5: the data set has no samples, and an HDF5 file of a set has one at least");
   const bool targets = set.target().kind != TargetKind::none;
-  if (targets && options.samples == options.targets)
-    throw ArgumentError(
-        text("to_hdf5: .samples and .targets have one name, {}: give each array a name of its own", in_quotes(options.samples)));
+  if (targets) check_array_names(options.samples, options.targets);
   SetBlocks blocks("to_hdf5", set, options.as, targets);
   NewHdf5File file(path);
   {

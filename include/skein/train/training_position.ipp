@@ -2,7 +2,9 @@
 // The bodies of training_position.hpp.
 #pragma once
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <system_error>
 
 #include "../core/hash.hpp"
 #include "training_position.hpp"
@@ -43,6 +45,13 @@ inline std::string_view value_in(std::string_view lines, std::string_view name) 
       return lines.substr(name.size() + 1, lines.find('\n') - name.size() - 1);
   return {};
 }
+inline bool is_number(std::string_view value) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  return error == std::errc{} && end == value.data() + value.size();
+}
+/// A file of an older version has the number of a setting that has a word today: which of them is not known.
+inline bool word_in_place_of_number(std::string_view then, std::string_view own) { return is_number(then) && !is_number(own); }
 }  // namespace detail
 
 SKEIN_INLINE void say_others(std::string_view optimizer_then, std::string_view optimizer_now, const TrainingPosition& at,
@@ -56,7 +65,7 @@ SKEIN_INLINE void say_others(std::string_view optimizer_then, std::string_view o
     optimizer_then.remove_prefix(std::min(optimizer_then.size(), line.size() + 1));
     const std::string_view name = line.substr(0, line.find('\t')), value = detail::value_in(line, name),
                            own = detail::value_in(optimizer_now, name);
-    if (!value.empty() && !own.empty() && own != value) differs(name, value, own);
+    if (!value.empty() && !own.empty() && own != value && !detail::word_in_place_of_number(value, own)) differs(name, value, own);
   }
   const EpochOrder& then = at.order;
   if (at.step == 0 && then.batch != 0) {

@@ -507,6 +507,18 @@ TEST_CASE("Kfac over ranks, resumed on another number of them", "[optim]") {
   }
 }
 
+TEST_CASE("Ranks whose Kfac has other inverses are named, by the words of the setting", "[optim]") {
+  const auto act = [] {
+    sk::spawn(2, [](sk::ThreadComm& world) {
+      Images<Pooled> model{sk::Seed{3}};
+      const optim::KfacInverse how = world.rank() == 0 ? optim::KfacInverse::eigen : optim::KfacInverse::cholesky;
+      sk::Trainer trainer{model, nn::CrossEntropy{}, with_momentum(how), sk::parallel::DataParallel{world}};
+      fit(trainer, 1, sk::Execution::automatic, 1);
+    });
+  };
+  CHECK_THROWS_WITH(act(), Catch::Contains("fit: `.inverse` of Kfac is eigen on rank 0, cholesky on rank 1"));
+}
+
 TEST_CASE("A training with Kfac that is resumed has the same bits", "[optim]") {
   const auto check = [](const auto& optimizer) {
     const support::TemporaryFolder folder;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "../../core/random.hpp"
@@ -22,6 +23,8 @@ enum class KfacInverse {
   eigen,     ///< eigenvectors of both: the damping is added to the products of their eigenvalues
   cholesky,  ///< an inverse of each, with the damping added to its diagonal: less work
 };
+/// "eigen" or "cholesky".
+constexpr std::string_view name_of(KfacInverse how) { return how == KfacInverse::eigen ? "eigen" : "cholesky"; }
 
 /// The trace of a matrix (n, n), by n.
 template <class Scalar> double mean_of_diagonal(long n, std::span<const Scalar> matrix) {

@@ -58,7 +58,7 @@ struct Kfac {
   }
   void describe(NamedValues& to) const {
     to.of("Kfac").add(".damping", damping).add(".factor_every", factor_every).add(".inverse_every", inverse_every);
-    to.add(".factor_decay", factor_decay).add(".kl_clip", kl_clip).add(".inverse", static_cast<int>(inverse));
+    to.add(".factor_decay", factor_decay).add(".kl_clip", kl_clip).add(".inverse", inverse);
     to.add(".pi_correction", pi_correction).add(".unit_wise", unit_wise).add(".overlap", overlap);
     to.add(".factor_bias_correction", factor_bias_correction).add(".inverse_rank", inverse_rank);
   }

@@ -6,6 +6,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <string_view>
 
 #include "../../ops/matmul.hpp"
 #include "../../tensor/reduce.hpp"
@@ -19,6 +20,8 @@ enum class MuonScale {
   rms,  ///< 0.2 sqrt(max(inputs, outputs)): elements as large as AdamW's, so that rates for AdamW fit. PyTorch's match_rms_adamw
   original,  ///< sqrt(max(1, outputs / inputs)), PyTorch's default
 };
+/// "rms" or "original".
+constexpr std::string_view name_of(MuonScale scale) { return scale == MuonScale::rms ? "rms" : "original"; }
 
 /// m: running mean of g. A matrix becomes U V^T of what momentum gives, by `steps` products; a convolution's filters are one
 /// matrix (kernel * kernel * inputs, outputs). A vector becomes Adam's direction, of its second array of state. A call allocates
@@ -41,7 +44,7 @@ struct Muon {
   }
   void describe(NamedValues& to) const {
     to.of("Muon").add(".momentum", momentum).add(".nesterov", nesterov).add(".steps", steps);
-    to.add(".scale", static_cast<int>(scale)).add(".beta1", beta1).add(".beta2", beta2).add(".epsilon", epsilon);
+    to.add(".scale", scale).add(".beta1", beta1).add(".beta2", beta2).add(".epsilon", epsilon);
   }
   template <class Scalar, class Device> void tensor(const TensorUpdate<Scalar, Device>& t) const {
     const long inputs = t.gradient.extent(0), outputs = t.gradient.extent(1);
