@@ -52,6 +52,10 @@
 #include <skein/train/while_busy.ipp>
 
 namespace skein::inline SKEIN_ABI::train {
+template std::string first_buffer_not_finite<float>(std::span<const float>, plan::Range, std::span<const plan::Entry>,
+                                                    std::span<const plan::PathPart>);
+template std::string first_buffer_not_finite<double>(std::span<const double>, plan::Range, std::span<const plan::Entry>,
+                                                     std::span<const plan::PathPart>);
 template std::string first_weight_not_finite<float>(std::span<const float>, plan::Range, const std::vector<LayerRange>&,
                                                     std::span<const optim::ParameterGroupRange>);
 template std::string first_weight_not_finite<double>(std::span<const double>, plan::Range, const std::vector<LayerRange>&,

@@ -9,10 +9,13 @@
 
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/data/from_tensors.hpp>
+#include <skein/nn/batch_norm.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/optim/kfac/kfac.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/optim/transform/chain.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
@@ -69,7 +72,7 @@ TEST_CASE("a fit whose only step makes infinite weights of a finite loss does no
     const std::string said = support::thrown<sk::NotFiniteError>([&] { trainer.fit(data, how); });
     CHECK_THAT(said, Catch::StartsWith("fit: a weight of layer '0' (Linear<6>) is not finite after step 1 (epoch 1), whose own "
                                        "loss was finite; the rate is 3e+38, the gradients' norm ") &&
-                         Catch::Contains("Nothing mends these weights: begin anew, or go on from a checkpoint"));
+                         Catch::Contains("No step mends that: begin anew, or go on from a checkpoint"));
   }
 }
 
@@ -121,6 +124,52 @@ TEST_CASE("ranks that end with infinite weights all say so, or report the one th
                                 trainer.fit(points(1e4f), how);
                               }),
                     Catch::Contains("is not finite after step 1 (epoch 1)"));
+}
+
+TEST_CASE("infinite statistics of a normalisation, and factors of Kfac, are no state to keep", "[train]") {
+  sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
+  for (long i = 0; i < 40; ++i)
+    for (long j = 0; j < 3; ++j) x(i, j) = sk::random_uniform(5, 0, static_cast<std::uint64_t>(3 * i + j)) - 0.5f;
+  x(17, 1) = 1e21f;  // its square is not finite
+  const auto data = sk::data::from_tensors(x, y);
+  sk::FitOptions how = options();
+  how.loader.shuffle = false;
+  struct Normalized : nn::Sequential<nn::BatchNorm<>, nn::Linear<1>> {};
+  sk::Model<Normalized, sk::Shape<3>> normalized{sk::Seed{3}};
+  sk::Trainer trainer{normalized, nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}};
+  CHECK_THAT(support::thrown<sk::NotFiniteError>([&] { trainer.fit(data, how); }),
+             Catch::StartsWith("fit: the running statistic '0.running_var' is not finite after step 4 (epoch 1)"));
+#if SKEIN_WITH_LAPACK
+  const support::TemporaryFolder folder;
+  how.checkpoint = {.folder = folder / "run", .every = 1, .keep = 2};
+  using Line = nn::Sequential<nn::Linear<1>>;
+  sk::Model<Line, sk::Shape<3>> line{sk::Seed{3}};
+  line.modify()[sk::Model<Line, sk::Shape<3>>::parameter("0.weight").offset + sk::row_pitch(1)] = 0;  // of the large input
+  const auto kfac =
+      sk::optim::chain(sk::optim::Kfac{.damping = 0.05f, .factor_every = 1, .inverse_every = 10}, sk::optim::Sgd{.lr = 1e-30f});
+  sk::Trainer second{line, nn::Mse{}, kfac};
+  CHECK_THAT(support::thrown<sk::NotFiniteError>([&] { second.fit(data, how); }),
+             Catch::StartsWith("fit: the factor A of layer 0 (Linear<1>, of those that have factors) is not finite (Kfac) after "
+                               "step 2 (epoch 1)"));
+  CHECK(sk::train::CommitFolder(folder / "run").steps() == std::vector<std::int64_t>{1});
+#endif
+}
+
+TEST_CASE("steps that overflow by a scale which cannot fall are not skipped for ever without a word", "[train]") {
+  using Half = sk::Model<Net, sk::Shape<3>, sk::Cpu, sk::precision::fp16>;
+  const auto data = points();
+  sk::FitOptions how = options();
+  how.epochs = 2;
+  Half model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.01f}};
+  how.step.loss_scaling = sk::optim::LossScaling::fixed(1e30);
+  CHECK_THAT(support::thrown<sk::NotFiniteError>([&] { trainer.fit(data, how); }),
+             Catch::StartsWith("fit: all steps of an epoch were skipped: their gradients overflow by the scale of the loss"));
+  how.step.loss_scaling = sk::optim::LossScaling{.initial = 1e12, .interval = 0, .greatest = 1e12};  // falls from there
+  how.batch = 1;
+  const sk::History history = trainer.fit(data, how);
+  for (const sk::train::EpochRecord& epoch : history.epochs()) CHECK(std::isfinite(epoch.training.loss));
+  CHECK(trainer.train_step().steps() > 0);
 }
 
 TEST_CASE("weights that are frozen may be infinite, and a part of the weights is named by its place", "[train]") {

@@ -2,6 +2,7 @@
 // Options that a fit refuses beforehand: those that would do nothing, or harm, without a word.
 #pragma once
 #include <cstdint>
+#include <string>
 
 #include "../core/error.hpp"
 #include "../core/text.hpp"
@@ -9,6 +10,7 @@
 #include "fit_facts.hpp"
 #include "options.hpp"
 #include "signal_watch.hpp"
+#include "training_position.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -21,6 +23,14 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
     throw ArgumentError(
         "fit: .check.replicas_every is for policies whose ranks have the same weights after each step, as DataParallel's; "
         "this one's differ between exchanges: leave it out (at the end of fit they are compared in any case)");
+}
+
+/// Throws the ArgumentError of a fit that is asked for fewer epochs than its commit has had; `about` the commit.
+[[noreturn]] inline void refuse_fewer_epochs(const std::string& about, const TrainingPosition& place, int epochs) {
+  throw ArgumentError(
+      text("fit: {}{}: its weights are not those of {} epochs; ask for more .epochs, give another "
+           ".checkpoint.folder to begin anew, or load() the commit to use it as it is",
+           about, place.step > 0 ? text(" and {} steps of the next", place.step) : std::string(), epochs));
 }
 
 /// Throws ArgumentError for options that would do nothing, or harm, without a word.

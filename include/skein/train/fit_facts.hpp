@@ -72,8 +72,9 @@ template <class Scalar> class FitSteps : public SavedTraining {
   virtual double gradient_norm() = 0;
   /// What of the batch's step is not finite, in a sentence without its end; the weights stay as they are.
   virtual std::string first_not_finite(const data::Batch<Scalar>& batch) = 0;
-  /// What first_weight_not_finite() says of the weights that this rank trains, as they are. A device is waited for.
-  virtual std::string weight_not_finite() = 0;
+  /// What is not finite of what this rank's steps have left, in a sentence without its end: a weight that it trains, a running
+  /// statistic, a factor of Kfac; "" where all is. A device is waited for.
+  virtual std::string part_not_finite() = 0;
   /// Keeps a copy of weights and buffers, in place of the one before; and gives it back to the model.
   virtual void keep_weights() = 0;
   virtual bool has_kept_weights() = 0;

@@ -78,10 +78,7 @@ template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& op
   if (!std::exchange(from_commit_, false) || !(place().ended || place().epoch >= options.epochs)) return false;
   const std::string about = commits_->nothing_to_do(place(), options.epochs);
   if (place().epoch + (place().step > 0 ? 1 : 0) > options.epochs && !place().ended)
-    throw ArgumentError(
-        text("fit: {}{}: its weights are not those of {} epochs; ask for more .epochs, give another "
-             ".checkpoint.folder to begin anew, or load() the commit to use it as it is",
-             about, place().step > 0 ? text(" and {} steps of the next", place().step) : std::string(), options.epochs));
+    refuse_fewer_epochs(about, place(), options.epochs);
   Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(about);
   Callbacks callbacks(options.callbacks);
   state_.end_without_fit(callbacks, facts_.rank);
@@ -116,7 +113,7 @@ template <class Scalar> void FitLoop<Scalar>::compare_weights(Work& work, const 
 /// not finite would push good ones out of the folder.
 template <class Scalar> void FitLoop<Scalar>::compare_and_commit(Work& work) {
   if (!commits_) return;
-  work.judge.look_at_weights(epoch_number(), work.factor);
+  work.judge.look_at_parts(epoch_number(), work.factor);
   if (facts_.ranks > 1 && facts_.same_weights == parallel::SameWeights::after_step)
     compare_weights(work, text("before the commit of step {}", work.steps.steps()));
   commit(work);
@@ -141,7 +138,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   state_.keep_callbacks();                                // for a save() after the fit
   place().ended = work.control.finishing();
   const bool goes_on = place().running && !place().ended;
-  if (place().step > 0) work.judge.look_at_weights(epoch_number(), work.factor);  // the end of an epoch has looked
+  if (place().step > 0) work.judge.look_at_parts(epoch_number(), work.factor);  // the end of an epoch has looked
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;
   if (same) compare_weights(work, "at the end of fit");
   if (goes_on) commit(work);  // as the ranks are now: finish() makes weights of their own one, kept weights take their place
@@ -209,7 +206,8 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     left_out_ += made ? 0 : 1;
     if (!made) continue;
     place().samples += samples.all, work.figures.count_own(samples.own);
-    if (const std::int64_t n = steps.steps(); n != work.seen) work.callbacks.on_update(n);  // else it was skipped
+    if (const std::int64_t n = steps.steps(); n != work.seen) work.callbacks.on_update(n);
+    else work.judge.skipped();
     if (after_step(work, samples)) break;
   }
   place().sums = steps.totals();
@@ -235,7 +233,7 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   steps.epoch_ends(number);
   if (facts_.local_sums) place().sums = sum_over_ranks(steps, place().sums);
   work.judge.look(place().sums, epoch_number(), work.factor);
-  work.judge.look_at_weights(epoch_number(), work.factor);
+  work.judge.look_at_parts(epoch_number(), work.factor);
   work.judge.end_of_epoch(work.progress, place().samples == 0);
   EpochRecord record = work.figures.epoch(place(), work.factor);
   if (auto* const validation = work.batches.validation()) {

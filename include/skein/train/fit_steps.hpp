@@ -101,16 +101,27 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
     if constexpr (leaves_out) return first_layer_not_finite(train_step_, batch);
     else return {};
   }
-  std::string weight_not_finite() override {
+  std::string part_not_finite() override {
     std::span<const optim::ParameterGroupRange> ranges;  // those of a pipeline's optimizer are of its stage
     if constexpr (!parallel::SharesBatches<PolicyState>) ranges = train_step_.optimizer().ranges();
     std::string found;
-    each_parameter_part(train_step_, [&](plan::Range part, const Scalar* values) {
+    const auto look = [&](plan::Range part, const Scalar* values, const auto& say) {
       const auto n = static_cast<std::size_t>(part.end - part.begin);
       const std::span<const Scalar> here(host_.read(values, n, train_step_.model().where()), n);
-      if (found.empty() && !data::detail::finite(data::detail::greatest_magnitude(here)))
-        found = first_weight_not_finite<Scalar>(here, part, layers_with_parameters(Model::program), ranges);
+      if (found.empty() && !data::detail::finite(data::detail::greatest_magnitude(here))) found = say(here);
+    };
+    each_parameter_part(train_step_, [&](plan::Range part, const Scalar* values) {
+      look(part, values, [&](std::span<const Scalar> here) {
+        return first_weight_not_finite<Scalar>(here, part, layers_with_parameters(Model::program), ranges);
+      });
     });
+    each_buffer_part(train_step_, [&](plan::Range part, const Scalar* values) {
+      look(part, values, [&](std::span<const Scalar> here) {
+        return first_buffer_not_finite<Scalar>(here, part, Model::program.buffers(), Model::program.parts());
+      });
+    });
+    if constexpr (keeps_curvature<TrainStep>)
+      if (found.empty()) found = train_step_.curvature().not_finite();
     return found;
   }
   void keep_weights() override { kept_.keep(train_step_); }

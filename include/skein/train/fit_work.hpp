@@ -67,7 +67,7 @@ template <class Scalar> struct FitWork {
     step.update = pending + 1 == options.step.accumulate || batch.step + 1 == count;
     step.key = random_key(batches.seed().value, 0x73746570ull + static_cast<std::uint64_t>(number));  // "step"
     step.graph = options.compute.graph;
-    step.finite = judge.judges_step();
+    step.finite = judge.judges_step(pending == 0);
     return step;
   }
 

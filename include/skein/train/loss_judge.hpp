@@ -24,7 +24,8 @@ template <class Scalar> class LossJudge {
   /// Throws ArgumentError where steps are to be skipped and ranks could skip different ones.
   LossJudge(Steps& steps, const FitFacts& facts, const FitOptions& options)
       : steps_(steps), on_nan_(options.on_nan), host_(facts.host), leaves_out_(facts.leaves_out),
-        scaled_(options.step.loss_scaling ? options.step.loss_scaling->active() : facts.scales_loss) {
+        scaled_(options.step.loss_scaling ? options.step.loss_scaling->active() : facts.scales_loss),
+        steps_before_(steps.steps()) {
     if (on_nan_ == OnNan::skip && !facts.sees_all_sums)
       throw ArgumentError(
           "fit: .on_nan = OnNan::skip is for a model on the Cpu and a policy whose ranks add up their gradients in each step: "
@@ -32,8 +33,11 @@ template <class Scalar> class LossJudge {
   }
 
   /// StepOptions::finite of the next step. Not where a scaled loss may overflow: such a step is skipped and the scale falls,
-  /// until it can fall no further.
-  bool judges_step() { return host_ && on_nan_ != OnNan::go_on && !(scaled_ && steps_.scale_can_fall()); }
+  /// until it can fall no further. `first`: no batch of the step has gone.
+  bool judges_step(bool first) {
+    if (host_ && scaled_ && first) totals_ = steps_.totals();
+    return host_ && on_nan_ != OnNan::go_on && !(scaled_ && steps_.scale_can_fall());
+  }
   /// After a step with an update that is judged: was it made.
   bool made(const data::Batch<Scalar>& batch, int epoch, double factor) {
     const bool out = steps_.left_out();
@@ -48,13 +52,19 @@ template <class Scalar> class LossJudge {
     if (!std::isfinite(sums.loss) && on_nan_ != OnNan::go_on && !scaled_) [[unlikely]]
       stop(sums, epoch, factor, true, {});
   }
-  /// The weights, before they are evaluated or kept: their step's own loss was finite. Throws NotFiniteError where one is not,
-  /// also where such steps are left out: no later step mends them.
-  void look_at_weights(int epoch, double factor) {
+  /// What the steps have left, before it is evaluated or kept: the last one's own loss was finite. Throws NotFiniteError where a
+  /// weight, a running statistic or a factor of Kfac is not, also where such steps are left out: no later step mends them.
+  void look_at_parts(int epoch, double factor) {
     if (on_nan_ == OnNan::go_on) return;
-    std::string weight = steps_.weight_not_finite();
-    if (!weight.empty()) [[unlikely]]
-      stop(steps_.sums(), epoch, factor, true, {}, std::move(weight));
+    std::string part = steps_.part_not_finite();
+    if (!part.empty()) [[unlikely]]
+      stop(steps_.sums(), epoch, factor, true, {}, std::move(part));
+  }
+  /// A step whose scaled gradients have overflowed was skipped: it has no part in the epoch's mean.
+  void skipped() {
+    if (!host_ || !scaled_) return;
+    steps_.set_totals(totals_);
+    ++skipped_;
   }
   /// Says how many steps of the epoch were left out. Throws where these were all.
   void end_of_epoch(Progress& progress, bool all) {
@@ -64,25 +74,33 @@ template <class Scalar> class LossJudge {
       throw NotFiniteError(
           "fit: all steps of an epoch were left out (.on_nan = OnNan::skip), since their loss was no finite number: "
           "lower the rate, or look at the samples");
+    const std::int64_t before = std::exchange(steps_before_, steps_.steps());
+    if (std::exchange(skipped_, 0) > 0 && steps_.steps() == before && on_nan_ != OnNan::go_on && !steps_.scale_can_fall())
+      throw NotFiniteError(
+          "fit: all steps of an epoch were skipped: their gradients overflow by the scale of the loss, which can fall no "
+          "further. "
+          "Give .step.loss_scaling a smaller scale, or look at the samples");
   }
 
  private:
   [[noreturn]] void stop(const nn::LossSums& sums, int epoch, double factor, bool late, std::string layer,
-                         std::string weight = {}) {
-    throw NotFiniteError(not_finite_message({.step = steps_.steps() + (steps_.left_out() ? 1 : 0),
+                         std::string part = {}) {
+    throw NotFiniteError(not_finite_message({.step = steps_.steps() + (steps_.left_out() && part.empty() ? 1 : 0),
                                              .epoch = epoch,
                                              .loss = sums.mean(),
                                              .rate = steps_.rate() * factor,
                                              .norm = steps_.gradient_norm(),
                                              .found_late = late,
                                              .layer = std::move(layer),
-                                             .weight = std::move(weight)}));
+                                             .part = std::move(part)}));
   }
 
   Steps& steps_;
   OnNan on_nan_;
   bool host_, leaves_out_, scaled_;
   std::int64_t left_out_ = 0;
+  std::int64_t skipped_ = 0, steps_before_;  // in this epoch, and of those before
+  nn::LossSums totals_{};                    // of the epoch, before a step that may be skipped
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -25,7 +25,8 @@ namespace skein::inline SKEIN_ABI {
 enum class OnNan { stop, skip, go_on };
 
 /// What fit throws where the loss is not a finite number: step, rate, norm of the gradients, first layer that is not finite. Also
-/// where the last step of an epoch, or the one before a commit, has made weights that are none: no loss has shown them yet.
+/// where the last step of an epoch, or the one before a commit, has left weights, running statistics or factors of Kfac that are
+/// none: no loss has shown them yet.
 class NotFiniteError : public Error {
  public:
   explicit NotFiniteError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
@@ -41,7 +42,7 @@ struct NotFiniteStep {
   double norm = 0;          ///< of the gradients; not finite, or that of the last step that was clipped
   bool found_late = false;  ///< some steps may have been made since
   std::string layer;        ///< what first_not_finite() says
-  std::string weight;       ///< what first_weight_not_finite() says, of weights that are looked at after a step
+  std::string part;         ///< what is not finite of what the step has left; then its own loss was
 };
 /// What fit says of it.
 std::string not_finite_message(const NotFiniteStep& step);
@@ -61,6 +62,10 @@ template <class Program> std::vector<LayerRange> layers_with_parameters(const Pr
   return layers;
 }
 
+/// "the running statistic '1.running_var' is not finite", of the first among the buffers `part`; "" where there is none.
+template <class Scalar> std::string first_buffer_not_finite(std::span<const Scalar> values, plan::Range part,
+                                                            std::span<const plan::Entry> buffers,
+                                                            std::span<const plan::PathPart> parts);
 /// "a weight of layer '2' (Linear<10>) is not finite", of the first layer with such a weight among the parameters `part`, whose
 /// values are given; "" where there is none. Ranges that are frozen are not looked at: a mask may be infinite.
 template <class Scalar> std::string first_weight_not_finite(std::span<const Scalar> values, plan::Range part,
@@ -111,6 +116,10 @@ template <class TrainStep, class Batch> std::string first_layer_not_finite(Train
 }
 
 #if SKEIN_COMPILED
+extern template std::string first_buffer_not_finite<float>(std::span<const float>, plan::Range, std::span<const plan::Entry>,
+                                                           std::span<const plan::PathPart>);
+extern template std::string first_buffer_not_finite<double>(std::span<const double>, plan::Range, std::span<const plan::Entry>,
+                                                            std::span<const plan::PathPart>);
 extern template std::string first_weight_not_finite<float>(std::span<const float>, plan::Range, const std::vector<LayerRange>&,
                                                            std::span<const optim::ParameterGroupRange>);
 extern template std::string first_weight_not_finite<double>(std::span<const double>, plan::Range, const std::vector<LayerRange>&,

@@ -12,24 +12,34 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::string not_finite_message(const NotFiniteStep& s) {
-  const bool of_weights = !s.weight.empty();
-  std::string text = of_weights     ? "fit: " + s.weight + " after step "
+  const bool left = !s.part.empty();
+  std::string text = left           ? "fit: " + s.part + " after step "
                      : s.found_late ? "fit: the loss is not a finite number; found after step "
                                     : "fit: the loss of step ";
   append_integer(text, s.step);
   append_integer(text += " (epoch ", s.epoch);
-  if (of_weights) text += "), whose own loss was finite; ";
+  if (left) text += "), whose own loss was finite; ";
   else if (s.found_late) text += "), some steps late; ";
   else append_digits(text += ") is ", s.loss, 4), text += ", no finite number; ";
   append_digits(text += "the rate is ", s.rate, 4);
-  append_digits(text += ", the gradients' norm ", std::fabs(s.norm), 4);
+  if (s.norm > 0 || std::isnan(s.norm)) append_digits(text += ", the gradients' norm ", std::fabs(s.norm), 4);
   if (!s.layer.empty()) text += "; " + s.layer;
-  if (of_weights) text += ". Nothing mends these weights: begin anew, or go on from a checkpoint, and";
+  if (left) text += ". No step mends that: begin anew, or go on from a checkpoint, and";
   else if (!s.found_late) text += ". The weights are those before this step";
-  return text + (of_weights ? " lower" : ". Lower") +
+  return text + (left ? " lower" : ". Lower") +
          " the rate, set .clip_norm, or look at the samples; .on_nan says what fit does about such a step";
 }
 
+/// By the entry that the first such value lies in.
+template <class Scalar> std::string first_buffer_not_finite(std::span<const Scalar> values, plan::Range part,
+                                                            std::span<const plan::Entry> buffers,
+                                                            std::span<const plan::PathPart> parts) {
+  const long at = data::detail::first_not_finite(values);
+  for (const plan::Entry& e : buffers)
+    if (at >= 0 && e.offset <= part.begin + at && part.begin + at < e.offset + e.stored)
+      return "the running statistic '" + std::string(std::string_view(plan::name_of(parts, e))) + "' is not finite";
+  return at >= 0 ? "a running statistic is not finite" : "";
+}
 /// Of the part of each layer that is trained.
 template <class Scalar> std::string first_weight_not_finite(std::span<const Scalar> values, plan::Range part,
                                                             const std::vector<LayerRange>& layers,

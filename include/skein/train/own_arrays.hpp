@@ -23,6 +23,15 @@ template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_ste
   visit(train_step.whole_parameters(), "parameters/", Model::program.parameters());
   visit(train_step.whole_buffers(), "buffers/", Model::program.buffers());
 }
+/// Calls visit(range of the whole network's, values on the device) for the buffers that this process has.
+template <class TrainStep, class Visit> void each_buffer_part(TrainStep& train_step, Visit&& visit) {
+  if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) {
+    train_step.each_buffer_part(std::forward<Visit>(visit));
+  } else {
+    const auto buffers = train_step.whole_buffers();
+    visit(plan::Range{0, static_cast<long>(buffers.size)}, buffers.data);
+  }
+}
 /// Is there a section "policy".
 template <class TrainStep> inline constexpr bool policy_keeps_state =
     parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;
@@ -83,14 +92,8 @@ template <class TrainStep> class OwnArrays {
     if constexpr (!has_own) rank = state.shard(), ranks = state.shards();
     return "rank_" + std::to_string(rank) + "_of_" + std::to_string(ranks) + "/";
   }
-  /// Calls visit(range of the whole network's, values on the device) for the buffers that this process has.
   template <class Visit> void each_buffer_part(Visit&& visit) {
-    if constexpr (has_own) {
-      const auto buffers = train_step_.whole_buffers();
-      visit(plan::Range{0, static_cast<long>(buffers.size)}, buffers.data);
-    } else {
-      train_step_.each_buffer_part(std::forward<Visit>(visit));
-    }
+    detail::each_buffer_part(train_step_, std::forward<Visit>(visit));
   }
   void keep_own_buffers() {
     own_buffers_.resize(static_cast<std::size_t>(Model::sizes.buffers));

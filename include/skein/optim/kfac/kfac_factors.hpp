@@ -3,8 +3,10 @@
 // ranks, and a share of the factors. Every rank has all of them.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -100,6 +102,15 @@ template <class Scalar> class KfacFactors {
   }
   const Scalar* data(const KfacFactor& f) const { return values_.data() + f.at; }
   std::span<const Scalar> view(const KfacFactor& f) const { return {data(f), size(f.size())}; }
+  /// Which is not finite, in a sentence without its end; "" where all are.
+  std::string not_finite() const {
+    for (std::size_t i = 0; i < layout_->factor_count(); ++i) {
+      const std::span<const Scalar> values = view(layout_->factor(i));
+      if (!std::all_of(values.begin(), values.end(), [](Scalar v) { return std::isfinite(v); }))
+        return layout_->text(layout_->factor(i)) + " is not finite (Kfac)";
+    }
+    return {};
+  }
   /// All of them, in the order of the layers.
   const std::vector<Scalar>& values() const { return values_; }
   void set_values(std::vector<Scalar>&& values) { values_ = std::move(values); }

@@ -62,6 +62,12 @@ class KfacLayout {
   const nn::KroneckerPlace& place(std::size_t layer) const { return places_[layer]; }
   std::span<const nn::KroneckerPlace> places() const { return places_; }
   const std::string& name(std::size_t layer) const { return names_[layer]; }
+  /// "the factor A of layer 0 (Linear<3>, of those that have factors)".
+  std::string text(const KfacFactor& f) const {
+    const char* const which = f.unit_wise ? "unit-wise factor" : f.of_gradients ? "factor G" : "factor A";
+    return std::string("the ") + which + " of layer " + std::to_string(f.layer) + " (" + name(f.layer) +
+           ", of those that have factors)";
+  }
   /// Where the layer's parameters end in the arena, those without factors too.
   long end(std::size_t layer) const { return ends_[layer]; }
   /// Of layer i / 2 (a layer with two blocks counts as two), A before G.

@@ -122,6 +122,8 @@ template <class Scalar> class KfacState {
   std::span<const Scalar> factor_a(std::size_t layer) const { return factors_.view(layout_->factor(2 * layer)); }
   std::span<const Scalar> factor_g(std::size_t layer) const { return factors_.view(layout_->factor(2 * layer + 1)); }
 
+  /// Which factor is not finite, in a sentence without its end; "" where all are.
+  std::string not_finite() const { return factors_.not_finite(); }
   /// All ranks, before rank 0 asks for saved(): it gets the inverses of all columns, until drop().
   template <class Ranks> void gather(const Ranks& ranks) {
     const plan::RankInGrid& here = layout_->ranks();
@@ -235,16 +237,14 @@ template <class Scalar> class KfacState {
   void invert(const Kfac& kfac, const KfacFactor& f, Work& work) {
     const Scalar* const from = factors_.data(f);
     Scalar* const to = inverses_.data() + f.inverse;
-    const bool found = f.unit_wise ? invert_blocks(f.count, f.n, kfac.damping, from, to)
-                       : f.eigenvectors > 0
-                           ? invert_by_eigenvectors(f.eigenvectors, f.n, own_damping(kfac, f), from, to, work)
-                           : invert_factor(kfac.inverse, f.n, own_damping(kfac, f), from, to, to + f.matrix_values, work);
-    if (found) return;
-    const char* const which = f.unit_wise ? "unit-wise factor" : f.of_gradients ? "factor G" : "factor A";
-    throw ArgumentError(std::string("Kfac: the ") + which + " of layer " + std::to_string(f.layer) + " (" +
-                        layout_->name(f.layer) +
-                        ", of those that have factors) has no inverse, in double neither: the loss has "
-                        "probably diverged. Take a larger .damping or a smaller rate, or look for NaN in the data");
+    const double damping = f.unit_wise ? kfac.damping : own_damping(kfac, f);
+    const bool found = f.unit_wise          ? invert_blocks(f.count, f.n, damping, from, to)
+                       : f.eigenvectors > 0 ? invert_by_eigenvectors(f.eigenvectors, f.n, damping, from, to, work)
+                                            : invert_factor(kfac.inverse, f.n, damping, from, to, to + f.matrix_values, work);
+    if (!found)
+      throw ArgumentError("Kfac: " + layout_->text(f) +
+                          " has no inverse, in double neither: the loss has probably diverged. Take a larger .damping or a "
+                          "smaller rate, or look for NaN in the data");
   }
   /// The layer's direction is A^-1 gradient G^-1.
   void direction(const Kfac& kfac, const KfacPiece& piece, const Scalar* gradient, Work& work) {

@@ -114,7 +114,8 @@ template <class O> inline constexpr bool clips_first = requires(const O& o) { o.
 
 namespace detail {
 [[noreturn]] SKEIN_NOINLINE inline void refuse_clip_norm(const char* who, double norm) {
-  throw ArgumentError(text("{}: .clip_norm is {}: it is the largest norm that gradients keep, above 0; 0: none", who, norm));
+  throw ArgumentError(
+      text("{}: .clip_norm is {}: it is the largest norm that gradients keep, above 1.2e-38; 0: none", who, norm));
 }
 [[noreturn]] SKEIN_NOINLINE inline void refuse_lr_factor(double factor) {
   throw ArgumentError(text("step: .lr_factor is {}: a factor of the rate is finite and not negative", factor));
@@ -134,7 +135,7 @@ inline void join_accumulation(bool adds, long& calls) {
 }
 /// Throws ArgumentError for what is no norm to clip by: the option .clip_norm of `who`.
 inline void check_clip_norm(const char* who, double norm) {
-  if (!(norm >= 0)) [[unlikely]]
+  if (!(norm == 0 || norm >= 1.2e-38)) [[unlikely]]  // in single precision less is 0, and would clip nothing
     detail::refuse_clip_norm(who, norm);
 }
 /// Throws ArgumentError for what no step can be made with: an .lr_factor that is negative, infinite or no number, and a
