@@ -140,6 +140,8 @@ TEST_CASE("CrossEntropy says what is wrong with labels and options", "[loss]") {
   CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1, 1, -0.5f, 1, 1}}),
                     "CrossEntropy: .class_weights[2] is -0.5: a weight is a finite number, not negative");
   CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1, 1, 1, 1, std::nanf("")}}), Catch::Contains(".class_weights[4] is nan"));
+  CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {1e38f, 1e38f, 1e38f, 1e38f, 1e38f}}),
+                    Catch::Contains("CrossEntropy: .class_weights[0] is 1e+38: single precision has no room"));
   CHECK_THROWS_WITH(all(CrossEntropy{.class_weights = {0, 0, 0, 0, 0}}),
                     "CrossEntropy: all .class_weights are 0, so that no sample counts: 1 is the usual weight");
   for (const double smoothing : {1.5, 1.0})

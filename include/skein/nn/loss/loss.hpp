@@ -256,11 +256,19 @@ LossSums label_loss(const LossCall<Scalar, Device>& call, const Function& f, con
   return {s.loss, s.weight, s.correct};
 }
 
-/// Throws ArgumentError for the first of a loss's weights that is negative or no number. `name`: "class_weights".
+/// Throws ArgumentError for the first of a loss's weights that is negative or no number, or whose products with a loss float has
+/// no room for. `name`: "class_weights".
 inline void check_weights(const char* loss, const char* name, std::span<const float> weights) {
-  for (std::size_t c = 0; c < weights.size(); ++c)
-    if (!(weights[c] >= 0 && weights[c] <= std::numeric_limits<float>::max()))
-      throw ArgumentError(text("{}: .{}[{}] is {}: a weight is a finite number, not negative", loss, name, c, weights[c]));
+  for (std::size_t c = 0; c < weights.size(); ++c) {
+    const float w = weights[c];
+    if (!(w >= 0 && w <= std::numeric_limits<float>::max()))
+      throw ArgumentError(text("{}: .{}[{}] is {}: a weight is a finite number, not negative", loss, name, c, w));
+    if (w > 0 && !(w >= 1e-18f && w <= 1e18f))
+      throw ArgumentError(
+          text("{}: .{}[{}] is {}: single precision has no room for sums of such losses; 1 is the usual weight, "
+               "and 1e-18 to 1e18 are taken",
+               loss, name, c, w));
+  }
 }
 /// Throws ArgumentError where a loss's weights of classes are not one for each of the network's outputs, none of them negative;
 /// none fit any network.
