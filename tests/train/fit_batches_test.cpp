@@ -10,7 +10,7 @@
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/train/fit_figures.hpp>
-#include <skein/train/fit_steps.hpp>
+#include <skein/train/fit_steps_of.hpp>
 #include <skein/train/trainer.hpp>
 
 namespace sk = skein;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../data/loader.hpp"
-#include "fit_facts.hpp"
+#include "fit_steps.hpp"
 #include "history.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
@@ -13,8 +13,8 @@ namespace skein::inline SKEIN_ABI::train::detail {
 data::LoaderOptions evaluation_options(const FitFacts& facts, long batch, const char* name);
 /// The scores over all that the loader has, summed over all ranks. Throws ArgumentError for metrics that are in another
 /// evaluation.
-template <class Scalar> Scores evaluate_loader(FitSteps<Scalar>& steps, const FitFacts& facts, data::Loader<Scalar>& loader,
-                                               std::vector<AnyMetric>& metrics);
+template <class Scalar> Scores evaluate_loader(EvaluatedTraining<Scalar>& training, const FitFacts& facts,
+                                               data::Loader<Scalar>& loader, std::vector<AnyMetric>& metrics);
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
 

@@ -10,7 +10,7 @@
 #include "../data/loader.hpp"
 #include "check_fit.hpp"
 #include "evaluate_loader.hpp"
-#include "fit_facts.hpp"
+#include "fit_steps.hpp"
 #include "options.hpp"
 #include "training_position.hpp"
 
@@ -24,8 +24,8 @@ template <class Scalar> class FitBatches {
   using Loader = data::Loader<Scalar>;
 
   /// A call of all ranks. Throws ArgumentError where an epoch has no step.
-  FitBatches(FitSteps<Scalar>& steps, const data::DatasetView& train, const FitOptions& options, const FitFacts& facts, Seed seed)
-      : options_(options), facts_(facts), seed_(seed), sizes_(sizes_of_shards(steps, train)), training_(train, of_training()) {
+  FitBatches(SavedTraining& training, const data::DatasetView& train, const FitOptions& options, const FitFacts& facts, Seed seed)
+      : options_(options), facts_(facts), seed_(seed), sizes_(sizes_of_shards(training, train)), training_(train, of_training()) {
     if (options.validate) validation_ = std::make_unique<Loader>(options.validate, of_validation());
   }
 
@@ -36,16 +36,16 @@ template <class Scalar> class FitBatches {
   Seed seed() const { return seed_; }
 
   /// All memory, and whatever layers want beforehand.
-  void reserve(FitSteps<Scalar>& steps, ExecutorOptions memory) {
+  void reserve(EvaluatedTraining<Scalar>& training, ExecutorOptions memory) {
     memory.capacity = validation_ ? std::max(training_.capacity(), validation_->capacity()) : training_.capacity();
-    steps.reserve(memory);
+    training.reserve(memory);
     long sizes[4];
     long* end = sizes;
     for (auto* l : {&training_, validation_.get()})
       for (std::int64_t s : {std::int64_t{0}, l ? l->steps() - 1 : 0})
         if (l && l->steps() > 0)
           if (const long n = l->share(s).count(); std::find(sizes, end, n) == end) *end++ = n;
-    for (const long* n = sizes; n < end; ++n) steps.prepare(*n);
+    for (const long* n = sizes; n < end; ++n) training.prepare(*n);
   }
 
   EpochOrder order() const {
@@ -61,11 +61,11 @@ template <class Scalar> class FitBatches {
 
  private:
   /// Of Partition::local; else none.
-  std::vector<std::int64_t> sizes_of_shards(FitSteps<Scalar>& steps, const data::DatasetView& train) const {
+  std::vector<std::int64_t> sizes_of_shards(SavedTraining& training, const data::DatasetView& train) const {
     if (options_.loader.partition != data::Partition::local) return {};
     std::vector<double> sizes(static_cast<std::size_t>(facts_.parts), 0);
     if (facts_.scores) sizes[static_cast<std::size_t>(facts_.part)] = static_cast<double>(train.size());
-    steps.reduce({sizes.data(), sizes.size()});
+    training.reduce({sizes.data(), sizes.size()});
     return {sizes.begin(), sizes.end()};
   }
   data::LoaderOptions of_training() const {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../core/clock.hpp"
-#include "fit_facts.hpp"
+#include "fit_steps.hpp"
 #include "progress.hpp"
 #include "records.hpp"
 #include "training_position.hpp"

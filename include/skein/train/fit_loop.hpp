@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "fit_facts.hpp"
+#include "fit_steps.hpp"
 #include "fit_state.hpp"
 #include "options.hpp"
 

@@ -1,235 +1,96 @@
 // SPDX-License-Identifier: Apache-2.0
-// A train step, of whatever network and policy, as the loop of a fit sees it.
+// What an evaluation, the look for numbers that are not finite, and the loop of a fit ask of a training: virtual functions,
+// called once a step or less often, so that their code is compiled once and not once a network. Each of the three has its own
+// class, the next one's base: a function says by its parameter how much of a training it may touch.
 #pragma once
-#include <algorithm>
-#include <concepts>
-#include <optional>
-#include <type_traits>
+#include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "../data/finite.hpp"
-#include "../nn/layer_name.hpp"
-#include "../parallel/concepts.hpp"
-#include "agreement.hpp"
-#include "fit_loop.hpp"
-#include "host_copy.hpp"
-#include "not_finite.hpp"
-#include "predict.hpp"
-#include "replicas.hpp"
-#include "saved_arrays.hpp"
-#include "weights_copy.hpp"
-
-SKEIN_BEGIN_COLD
+#include "../nn/executor_options.hpp"
+#include "../nn/loss/loss.hpp"
+#include "fit_facts.hpp"
+#include "metrics/any_metric.hpp"
+#include "saved_training.hpp"
+#include "step_options.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// A loss of values that counts correct answers all the same, one a sample, says so: bool has_accuracy() const.
-template <class L> concept SaysItHasAccuracy = requires(const L& loss) {
-  { loss.has_accuracy() } -> std::convertible_to<bool>;
-};
-/// Is there an accuracy beside this loss.
-template <class L> bool has_accuracy(const L& loss) {
-  if constexpr (SaysItHasAccuracy<L>) return loss.has_accuracy();
-  else return L::target == nn::TargetKind::label;
-}
-
-/// Refers to the train step.
-template <class TrainStep> class FitStepsOf final : public FitSteps<typename TrainStep::Scalar> {
-  using Scalar = typename TrainStep::Scalar;
-  using Model = std::remove_cvref_t<decltype(std::declval<TrainStep&>().model())>;
-  using Loss = std::remove_cvref_t<decltype(std::declval<TrainStep&>().loss())>;
-  using PolicyState = typename TrainStep::PolicyState;
-  static constexpr bool labels = Loss::target == nn::TargetKind::label, host = on_host<typename TrainStep::Device>;
-  /// Steps can be left out before they are made. The stages of a pipeline update by themselves.
-  static constexpr bool leaves_out = host && !parallel::SharesBatches<PolicyState>;
-
+/// What one pass over a data set asks.
+template <class Scalar> class EvaluatedTraining : public SavedTraining {
  public:
-  /// `kept`: the weights that callbacks have kept, which live longer than this.
-  FitStepsOf(TrainStep& train_step, WeightsCopy<TrainStep>& kept) : train_step_(train_step), kept_(kept), saved_(train_step) {}
-  FitFacts facts() override {
-    constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
-    const auto& state = train_step_.policy_state();
-    FitFacts f{.rank = state.rank(),
-               .ranks = state.ranks(),
-               .local_ranks = state.local_ranks(),
-               .part = state.rank(),
-               .parts = state.ranks(),
-               .virtual_shards = TrainStep::virtual_shards,
-               .local_sums = PolicyState::local_sums,
-               .labels = has_accuracy(train_step_.loss()),
-               .labels_each = labels ? nn::labels_each(Model::output_extents) : 1,
-               .weight_counts = weight_counts(),
-               .host = host,
-               .leaves_out = leaves_out,
-               .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),
-               .scales_loss = std::same_as<typename Model::Activation, fp16>,
-               .in_step = !PolicyState::simulated_time && state.same_weights() == parallel::SameWeights::after_step,
-               .asks = !PolicyState::simulated_time,
-               .serves = parallel::ServesUpdates<PolicyState>,
-               .same_weights = state.same_weights(),
-               .metric_rows = rows,
-               .probabilities = nn::output_kind_of<typename Model::network>() == nn::OutputKind::probabilities,
-               .metric_width = static_cast<int>(width),
-               .metric_values = labels ? 0 : static_cast<int>(nn::target_length<Loss>(width)),
-               .threads = train_step_.threads(),
-               .seed = train_step_.model().seed(),
-               .loader = device_loader_options<Model>()};
-    if constexpr (parallel::SharesBatches<PolicyState>)
-      f.part = state.shard(), f.parts = state.shards(), f.scores = state.scores(), f.in_step = state.in_step();
-    return f;
-  }
-  void reserve(const ExecutorOptions& options) override { train_step_.reserve(options); }
-  void prepare(long count) override { train_step_.executor().prepare(count); }
-  long capacity() override { return train_step_.reserved() ? train_step_.executor().capacity() : 0; }
-  void step(const data::Batch<Scalar>& batch, const StepOptions& options) override { sums_ = train_step_.step(batch, options); }
-  std::int64_t updates_of([[maybe_unused]] long samples) override {
-    if constexpr (parallel::SharesBatches<PolicyState>) return train_step_.updates_of(samples);
-    else return 1;
-  }
-  void evaluate(const data::Batch<Scalar>& batch, bool more) override { sums_ = train_step_.evaluate(batch, more); }
-  nn::LossSums sums() override { return sums_; }
-  bool left_out() override { return train_step_.left_out(); }
-  bool scale_can_fall() override {
-    if constexpr (Model::scales_loss && host) return train_step_.loss_scaler().can_fall();
-    else return false;
-  }
-  double gradient_norm() override {
-    if constexpr (leaves_out && TrainStep::virtual_shards == 0) return norm_of_gradients(train_step_);
-    else return train_step_.gradient_norm();
-  }
-  std::string first_not_finite(const data::Batch<Scalar>& batch) override {
-    if constexpr (leaves_out) return first_layer_not_finite(train_step_, batch);
-    else return {};
-  }
-  std::string part_not_finite() override {
-    std::span<const optim::ParameterGroupRange> ranges;  // those of a pipeline's optimizer are of its stage
-    if constexpr (!parallel::SharesBatches<PolicyState>) ranges = train_step_.optimizer().ranges();
-    std::string found;
-    const auto look = [&](plan::Range part, const Scalar* values, const auto& say) {
-      const auto n = static_cast<std::size_t>(part.end - part.begin);
-      const std::span<const Scalar> here(host_.read(values, n, train_step_.model().where()), n);
-      if (found.empty() && !data::detail::finite(data::detail::greatest_magnitude(here))) found = say(here);
-    };
-    each_parameter_part(train_step_, [&](plan::Range part, const Scalar* values) {
-      look(part, values, [&](std::span<const Scalar> here) {
-        return first_weight_not_finite<Scalar>(here, part, layers_with_parameters(Model::program), ranges);
-      });
-    });
-    each_buffer_part(train_step_, [&](plan::Range part, const Scalar* values) {
-      look(part, values, [&](std::span<const Scalar> here) {
-        return first_buffer_not_finite<Scalar>(here, part, Model::program.buffers(), Model::program.parts());
-      });
-    });
-    if constexpr (keeps_curvature<TrainStep>)
-      if (found.empty()) found = train_step_.curvature().not_finite();
-    return found;
-  }
-  void keep_weights() override { kept_.keep(train_step_); }
-  void give_back_weights() override { kept_.give_back(train_step_); }
-  /// On a server: if those that train give kept weights back, which they say in FitLoop::end.
-  void take_kept_weights() {
-    auto lease = train_step_.model().modify();
-    if (train_step_.policy_state().texts_of_all({}).front().empty()) lease.unchanged();
-    else train_step_.policy_state().start();
-  }
-  nn::LossSums totals() override { return train_step_.totals(); }
-  void set_totals(const nn::LossSums& sums) override { train_step_.set_totals(sums); }
-  std::int64_t steps() override { return train_step_.steps(); }
-  double rate() override { return static_cast<double>(train_step_.optimizer().optimizer().lr); }
-  std::string_view note() override { return train_step_.device().note(); }
-  void epoch_begins(std::int64_t number) override { train_step_.policy_state().epoch_begins(number); }
-  void epoch_ends(std::int64_t number) override {
-    if (auto lease = train_step_.model().modify(); !train_step_.policy_state().epoch_ends(number)) lease.unchanged();
-  }
-  void finish([[maybe_unused]] int signal) override {
-    if constexpr (parallel::ServesUpdates<PolicyState>) train_step_.policy_state().set_signal(signal);
-    if (auto lease = train_step_.model().modify(); !train_step_.policy_state().finish()) lease.unchanged();
-  }
-  int signal_of_servers() override {
-    if constexpr (parallel::ServesUpdates<PolicyState>) return train_step_.policy_state().signal();
-    else return 0;
-  }
-  void average_buffers() override { train_step_.policy_state().average_buffers(); }
-  void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
-  double exposed_seconds() override { return train_step_.policy_state().exposed_seconds(); }
-  bool all_met() override { return !PolicyState::simulated_time && train_step_.policy_state().all_met(); }
-  void compare_weights([[maybe_unused]] std::string_view when) override {
-    if constexpr (may_have_others<PolicyState>)
-      if (train_step_.policy_state().same_weights() != parallel::SameWeights::never) check_replicas(train_step_, when);
-  }
+  virtual FitFacts facts() = 0;
+  /// Makes memory for batches of so many samples; and whatever layers want beforehand for one of `count`.
+  virtual void reserve(const ExecutorOptions& options) = 0;
+  virtual void prepare(long count) = 0;
+  /// Of the largest batch that there is memory for; 0 before reserve().
+  virtual long capacity() = 0;
+  /// Running statistics become those of all ranks, where each has its own.
+  virtual void average_buffers() = 0;
+  /// Forward and loss alone; `more`: the sums are those of the calls before too.
+  virtual void evaluate(const data::Batch<Scalar>& batch, bool more) = 0;
+  /// Of the last evaluation, or step. A device is waited for.
+  virtual nn::LossSums sums() = 0;
+  /// Labels of the batch that the loss ignores.
+  virtual std::int64_t ignored_labels(const data::Batch<Scalar>& batch) = 0;
+  /// Gives the metrics the outputs of the batch that has been evaluated.
+  virtual void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) = 0;
 
-  // What files ask.
-  int rank() const override { return train_step_.policy_state().rank(); }
-  int ranks() const override { return train_step_.policy_state().ranks(); }
-  void set_steps(std::int64_t n) override { train_step_.set_steps(n); }
-  std::string optimizer_lines() override {
-    NamedValues values;
-    optim::describe(train_step_.optimizer().optimizer(), values);
-    return values.lines();
-  }
-  int state_arrays() override { return train_step_.optimizer().arrays(); }
-  std::string loss_name() override { return std::string(nn::detail::bare_name<Loss>()); }
-  std::span<const plan::LayerNode> layers() override { return Model::program.ops(); }
-  const char* placement() override {
-    if constexpr (parallel::SharesBatches<PolicyState>) return "staged";
-    else return train_step_.slices_state() ? "sliced" : "replicated";
-  }
-  bool has_kept_weights() override { return !kept_.empty(); }
-  void save_to(SectionSink& sink, bool whole) override { saved_.save_to(sink, whole, kept_.arrays()); }
-  void saved() override { saved_.saved(); }
-  void load_from(SectionSource& source) override { saved_.load_from(source, kept_.arrays()); }
-  void start_again() override {
-    const auto lease = train_step_.model().modify();
-    train_step_.policy_state().start();
-    saved_.take_own();
-  }
-  std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
-  bool has_servers() const override { return parallel::ServesUpdates<typename TrainStep::PolicyState>; }
-  bool simulated_time() const override { return PolicyState::simulated_time; }
+ protected:
+  ~EvaluatedTraining() = default;
+};
 
-  std::int64_t ignored_labels(const data::Batch<Scalar>& batch) override {
-    const std::optional<std::int32_t> ignored = nn::ignored_label(train_step_.loss());
-    if (!labels || !ignored) return 0;
-    const std::int32_t* const end = batch.labels + batch.count * nn::rows_of_sample<Loss>(Model::output_extents);
-    return std::count(batch.labels, end, *ignored);
-  }
-  /// A row a label, and what they are compared with. To metrics a label that the loss ignores is -1.
-  void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) override {
-    constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
-    const Scalar* values =
-        host_.read(train_step_.executor().outputs(), static_cast<std::size_t>(batch.count * TrainStep::OutputPitch),
-                   train_step_.model().where());
-    const Rows<Scalar> outputs{values, rows > 1 ? width : TrainStep::OutputPitch, batch.count * rows, static_cast<int>(width)};
-    for (auto& m : metrics) {
-      if constexpr (labels) m.add(outputs, labels_for_metrics(batch.labels, static_cast<std::size_t>(batch.count * rows)));
-      else
-        m.add(outputs,
-              Rows<Scalar>{batch.targets, batch.target_pitch, batch.count, static_cast<int>(nn::target_length<Loss>(width))});
-    }
-  }
+/// What LossJudge asks besides: of the last step, and of what the steps have left.
+template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> {
+ public:
+  /// The sums of the epoch. A device is waited for.
+  virtual nn::LossSums totals() = 0;
+  virtual void set_totals(const nn::LossSums& sums) = 0;
+  virtual double rate() = 0;  ///< the optimizer's, without the schedule
+  /// The last step was not made: see StepOptions::finite.
+  virtual bool left_out() = 0;
+  /// An overflow lowers the scale of the loss.
+  virtual bool scale_can_fall() = 0;
+  /// Of the last step, where that is known.
+  virtual double gradient_norm() = 0;
+  /// What of the batch's step is not finite, in a sentence without its end; the weights stay as they are.
+  virtual std::string first_not_finite(const data::Batch<Scalar>& batch) = 0;
+  /// What is not finite of what this rank's steps have left, in a sentence without its end: a weight that it trains, a running
+  /// statistic, a factor of Kfac; "" where all is. A device is waited for.
+  virtual std::string part_not_finite() = 0;
 
- private:
-  bool weight_counts() {
-    if constexpr (labels && nn::HasLossTable<Loss>)
-      return nn::ignored_label(train_step_.loss()).has_value() && train_step_.loss().table().empty();
-    else return false;
-  }
-  Labels labels_for_metrics(const std::int32_t* own, std::size_t count) {
-    const std::optional<std::int32_t> ignored = nn::ignored_label(train_step_.loss());
-    if (!ignored) return {own, count};
-    labels_.assign(own, own + count);
-    std::replace(labels_.begin(), labels_.end(), *ignored, std::int32_t{-1});
-    return {labels_.data(), count};
-  }
+ protected:
+  ~JudgedTraining() = default;
+};
 
-  TrainStep& train_step_;
-  typename TrainStep::Sums sums_{};
-  HostCopy<Scalar, typename Model::device> host_;
-  std::vector<std::int32_t> labels_;  // for metrics, where the loss ignores one
-  WeightsCopy<TrainStep>& kept_;
-  SavedArrays<TrainStep> saved_;
+/// What the loop asks besides: steps, epochs, the policy's exchanges between them. Functions that may change the parameters
+/// announce it to the model.
+template <class Scalar> class FitSteps : public JudgedTraining<Scalar> {
+ public:
+  virtual void step(const data::Batch<Scalar>& batch, const StepOptions& options) = 0;
+  /// Optimizer steps that a batch of so many samples makes: one, but for PipeDream's.
+  virtual std::int64_t updates_of(long samples) = 0;
+  virtual std::string_view note() = 0;  ///< why a step is not what it could be
+  virtual void epoch_begins(std::int64_t number) = 0;
+  virtual void epoch_ends(std::int64_t number) = 0;
+  /// The last step was made; `signal` ended the fit, or 0.
+  virtual void finish(int signal) = 0;
+  /// A signal that a rank which serves has got; 0: none.
+  virtual int signal_of_servers() = 0;
+  /// Seconds so far in which this rank waited for an exchange that nothing hid.
+  virtual double exposed_seconds() = 0;
+  /// A small sum after this step is cheap, though not after every one; the same on all ranks.
+  virtual bool all_met() = 0;
+  /// Throws CommError where weights differ that the policy promises to be the same on all ranks.
+  virtual void compare_weights(std::string_view when) = 0;
+  /// Keeps a copy of weights and buffers, in place of the one before; and gives it back to the model.
+  virtual void keep_weights() = 0;
+  virtual bool has_kept_weights() = 0;
+  virtual void give_back_weights() = 0;
+
+ protected:
+  ~FitSteps() = default;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
-
-SKEIN_END_COLD

@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "fit_facts.hpp"
+#include "fit_steps.hpp"
 #include "not_finite.hpp"
 #include "options.hpp"
 #include "progress.hpp"
@@ -19,13 +19,13 @@ namespace skein::inline SKEIN_ABI::train::detail {
 /// Of one fit. Throws NotFiniteError for a loss that is not finite, unless .on_nan says otherwise.
 template <class Scalar> class LossJudge {
  public:
-  using Steps = FitSteps<Scalar>;
+  using Training = JudgedTraining<Scalar>;
 
   /// Throws ArgumentError where steps are to be skipped and ranks could skip different ones.
-  LossJudge(Steps& steps, const FitFacts& facts, const FitOptions& options)
-      : steps_(steps), on_nan_(options.on_nan), host_(facts.host), leaves_out_(facts.leaves_out),
+  LossJudge(Training& training, const FitFacts& facts, const FitOptions& options)
+      : training_(training), on_nan_(options.on_nan), host_(facts.host), leaves_out_(facts.leaves_out),
         scaled_(options.step.loss_scaling ? options.step.loss_scaling->active() : facts.scales_loss),
-        steps_before_(steps.steps()) {
+        steps_before_(training.steps()) {
     if (on_nan_ == OnNan::skip && !facts.sees_all_sums)
       throw ArgumentError(
           "fit: .on_nan = OnNan::skip is for a model on the Cpu and a policy whose ranks add up their gradients in each step: "
@@ -35,17 +35,17 @@ template <class Scalar> class LossJudge {
   /// StepOptions::finite of the next step. Not where a scaled loss may overflow: such a step is skipped and the scale falls,
   /// until it can fall no further. `first`: no batch of the step has gone.
   bool judges_step(bool first) {
-    if (host_ && scaled_ && first) totals_ = steps_.totals();
-    return host_ && on_nan_ != OnNan::go_on && !(scaled_ && steps_.scale_can_fall());
+    if (host_ && scaled_ && first) totals_ = training_.totals();
+    return host_ && on_nan_ != OnNan::go_on && !(scaled_ && training_.scale_can_fall());
   }
   /// After a step with an update that is judged: was it made.
   bool made(const data::Batch<Scalar>& batch, int epoch, double factor) {
-    const bool out = steps_.left_out();
-    const nn::LossSums sums = steps_.sums();
+    const bool out = training_.left_out();
+    const nn::LossSums sums = training_.sums();
     if (!out && std::isfinite(sums.loss)) [[likely]]
       return true;
     if (on_nan_ == OnNan::skip) return left_out_ += out, !out;
-    stop(sums, epoch, factor, false, leaves_out_ ? steps_.first_not_finite(batch) : "");
+    stop(sums, epoch, factor, false, leaves_out_ ? training_.first_not_finite(batch) : "");
   }
   /// Sums of a step, or of an epoch so far, that somebody has asked for.
   void look(const nn::LossSums& sums, int epoch, double factor) {
@@ -56,14 +56,14 @@ template <class Scalar> class LossJudge {
   /// weight, a running statistic or a factor of Kfac is not, also where such steps are left out: no later step mends them.
   void look_at_parts(int epoch, double factor) {
     if (on_nan_ == OnNan::go_on) return;
-    std::string part = steps_.part_not_finite();
+    std::string part = training_.part_not_finite();
     if (!part.empty()) [[unlikely]]
-      stop(steps_.sums(), epoch, factor, true, {}, std::move(part));
+      stop(training_.sums(), epoch, factor, true, {}, std::move(part));
   }
   /// A step whose scaled gradients have overflowed was skipped: it has no part in the epoch's mean.
   void skipped() {
     if (!host_ || !scaled_) return;
-    steps_.set_totals(totals_);
+    training_.set_totals(totals_);
     ++skipped_;
   }
   /// Says how many steps of the epoch were left out. Throws where these were all.
@@ -74,8 +74,8 @@ template <class Scalar> class LossJudge {
       throw NotFiniteError(
           "fit: all steps of an epoch were left out (.on_nan = OnNan::skip), since their loss was no finite number: "
           "lower the rate, or look at the samples");
-    const std::int64_t before = std::exchange(steps_before_, steps_.steps());
-    if (std::exchange(skipped_, 0) > 0 && steps_.steps() == before && on_nan_ != OnNan::go_on && !steps_.scale_can_fall())
+    const std::int64_t before = std::exchange(steps_before_, training_.steps());
+    if (std::exchange(skipped_, 0) > 0 && training_.steps() == before && on_nan_ != OnNan::go_on && !training_.scale_can_fall())
       throw NotFiniteError(
           "fit: all steps of an epoch were skipped: their gradients overflow by the scale of the loss, which can fall no "
           "further. "
@@ -85,17 +85,17 @@ template <class Scalar> class LossJudge {
  private:
   [[noreturn]] void stop(const nn::LossSums& sums, int epoch, double factor, bool late, std::string layer,
                          std::string part = {}) {
-    throw NotFiniteError(not_finite_message({.step = steps_.steps() + (steps_.left_out() && part.empty() ? 1 : 0),
+    throw NotFiniteError(not_finite_message({.step = training_.steps() + (training_.left_out() && part.empty() ? 1 : 0),
                                              .epoch = epoch,
                                              .loss = sums.mean(),
-                                             .rate = steps_.rate() * factor,
-                                             .norm = steps_.gradient_norm(),
+                                             .rate = training_.rate() * factor,
+                                             .norm = training_.gradient_norm(),
                                              .found_late = late,
                                              .layer = std::move(layer),
                                              .part = std::move(part)}));
   }
 
-  Steps& steps_;
+  Training& training_;
   OnNan on_nan_;
   bool host_, leaves_out_, scaled_;
   std::int64_t left_out_ = 0;

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The first part of a training that its steps have made infinite or NaN: what fit looks at before it evaluates the model or keeps
+// it.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "../data/finite.hpp"
+#include "../parallel/concepts.hpp"
+#include "host_copy.hpp"
+#include "not_finite.hpp"
+#include "saved_arrays.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::train::detail {
+
+/// In a sentence without its end: a weight that this process trains, a running statistic, a factor of Kfac; "" where all of them
+/// are finite numbers. `host` is memory for the copies of a device's arrays.
+template <class TrainStep>
+std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename TrainStep::Scalar, typename TrainStep::Device>& host) {
+  using Scalar = typename TrainStep::Scalar;
+  const auto& program = train_step.model().program;
+  std::span<const optim::ParameterGroupRange> ranges;  // those of a pipeline's optimizer are of its stage
+  if constexpr (!parallel::SharesBatches<typename TrainStep::PolicyState>) ranges = train_step.optimizer().ranges();
+  std::string found;
+  const auto look = [&](plan::Range part, const Scalar* values, const auto& say) {
+    const auto n = static_cast<std::size_t>(part.end - part.begin);
+    const std::span<const Scalar> here(host.read(values, n, train_step.model().where()), n);
+    if (found.empty() && !data::detail::finite(data::detail::greatest_magnitude(here))) found = say(here);
+  };
+  each_parameter_part(train_step, [&](plan::Range part, const Scalar* values) {
+    look(part, values, [&](std::span<const Scalar> here) {
+      return first_weight_not_finite<Scalar>(here, part, layers_with_parameters(program), ranges);
+    });
+  });
+  each_buffer_part(train_step, [&](plan::Range part, const Scalar* values) {
+    look(part, values, [&](std::span<const Scalar> here) {
+      return first_buffer_not_finite<Scalar>(here, part, program.buffers(), program.parts());
+    });
+  });
+  if constexpr (keeps_curvature<TrainStep>)
+    if (found.empty()) found = train_step.curvature().not_finite();
+  return found;
+}
+
+}  // namespace skein::inline SKEIN_ABI::train::detail
+
+SKEIN_END_COLD
