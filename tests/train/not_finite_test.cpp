@@ -126,6 +126,24 @@ TEST_CASE("ranks that end with infinite weights all say so, or report the one th
                     Catch::Contains("is not finite after step 1 (epoch 1)"));
 }
 
+TEST_CASE("a pipeline has made the step whose loss is not finite, and its message says so", "[train]") {
+  sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
+  x(17, 1) = std::numeric_limits<float>::infinity();
+  const auto data = sk::data::from_tensors(x, y, sk::data::NonFinite::keep);
+  CHECK_THROWS_WITH(sk::spawn(2,
+                              [&](sk::ThreadComm& world) {
+                                const sk::parallel::Pipeline<First, Second> pipeline{world, {.micro_batches = 2}};
+                                auto model = pipeline.model<sk::Shape<3>>(sk::Seed{1});
+                                sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, pipeline};
+                                sk::FitOptions how = options();
+                                how.batch = 40;
+                                trainer.fit(data, how);
+                              }),
+                    Catch::Contains("the loss of step 1 (epoch 1) is ") &&
+                        Catch::Contains("Each stage has made its update all the same") &&
+                        !Catch::Contains("The weights are those before this step"));
+}
+
 TEST_CASE("infinite statistics of a normalisation, and factors of Kfac, are no state to keep", "[train]") {
   sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
   for (long i = 0; i < 40; ++i)

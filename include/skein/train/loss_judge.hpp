@@ -91,6 +91,7 @@ template <class Scalar> class LossJudge {
                                              .rate = training_.rate() * factor,
                                              .norm = training_.gradient_norm(),
                                              .found_late = late,
+                                             .made = !leaves_out_,
                                              .layer = std::move(layer),
                                              .part = std::move(part)}));
   }

@@ -24,9 +24,11 @@ SKEIN_INLINE std::string not_finite_message(const NotFiniteStep& s) {
   append_digits(text += "the rate is ", s.rate, 4);
   if (s.norm > 0 || std::isnan(s.norm)) append_digits(text += ", the gradients' norm ", std::fabs(s.norm), 4);
   if (!s.layer.empty()) text += "; " + s.layer;
-  if (left) text += ". No step mends that: begin anew, or go on from a checkpoint, and";
-  else if (!s.found_late) text += ". The weights are those before this step";
-  return text + (left ? " lower" : ". Lower") +
+  const bool made = s.made && !s.found_late;
+  if (made) text += ". Each stage has made its update all the same, so that weights may be no finite numbers";
+  else if (!left && !s.found_late) text += ". The weights are those before this step";
+  if (left || made) text += ". No step mends that: begin anew, or go on from a checkpoint, and";
+  return text + (left || made ? " lower" : ". Lower") +
          " the rate, set .clip_norm, or look at the samples; .on_nan says what fit does about such a step";
 }
 
