@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which calls of NCCL make a collective. Parts of unequal sizes, and all-to-all, are several calls in a group, which NCCL runs
-// as one.
+// as one. And the look beforehand whether all ranks make the same call.
 #pragma once
+#include <cstddef>
+#include <vector>
+
+#include "../control/control_comm.hpp"
 #include "../work.hpp"
 #include "status.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
+
+/// What a message to or from a rank is called in reports.
+inline Signature message_signature(std::size_t bytes, int peer) { return {Collective::AllToAll, 4, 0, 0, peer, 1, bytes, 0}; }
+
+/// Compares what the ranks are about to call, on the host, before NCCL sees it. Where they differ, the communicator fails and all
+/// of them throw CommError.
+inline void compare_calls(ControlComm& control, const Signature& own, unsigned long long number) {
+  std::vector<Signature> all(static_cast<std::size_t>(control.size()));
+  control.all_gather(DeviceSpan<const Signature, Cpu>(&own, 1), DeviceSpan<Signature, Cpu>(all.data(), all.size()));
+  const auto client = control.engine().shared_client();
+  for (const Signature& s : all)
+    if (!(s == own)) {
+      client->fail(mismatch_text(number, control.size(), [&](int r) { return all[static_cast<std::size_t>(r)]; }));
+      client->check();
+    }
+}
 
 /// Gives collectives of a communicator to NCCL, on a stream. Every call returns at once; throws CommError where NCCL refuses.
 struct NcclCalls {

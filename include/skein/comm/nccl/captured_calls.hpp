@@ -6,9 +6,23 @@
 #include <memory>
 #include <vector>
 
+#include "../../core/error.hpp"
 #include "../../device/cuda/captured_graph.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
+
+/// Of a call while the calling thread's stream is being captured. Throws ArgumentError where the capture is not the library's,
+/// and DeviceError where this communicator's calls are not to be captured.
+inline void check_capture(bool may_capture) {
+  if (!cuda::CapturedGraph::being_captured())
+    throw ArgumentError(
+        "calls of NcclComm are captured by cuda::CapturedGraph::capture, whose graphs are released when the communicator ends: "
+        "NCCL would wait for any other graph without a limit");
+  if (!may_capture)
+    throw DeviceError(
+        "calls of an NcclComm whose ranks share a process are not captured: NCCL warns that this may deadlock. A process for "
+        "each GPU captures; NcclOptions::capture_in_one_process tries it here");
+}
 
 /// Graphs with calls of one communicator in them. Not guarded: the engine's lock is around each call.
 class CapturedCalls {

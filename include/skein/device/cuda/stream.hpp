@@ -119,6 +119,12 @@ inline cudaStream_t stream(Cuda device) {
 }
 /// The calling thread's stream of the current device.
 inline cudaStream_t stream() { return stream(current_device()); }
+/// Is that stream being captured: nothing of what it is given runs then.
+inline bool is_capturing(Cuda device) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  check(cudaStreamIsCapturing(stream(device), &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
 
 /// Blocks until the calling thread's stream of `device` is done. The device that is current stays so.
 inline void synchronize(Cuda device) {
