@@ -462,7 +462,7 @@ TEST_CASE("a captured step of more calls than may be in flight waits for each of
   const std::string said = thrown(
       2,
       [](sk::NcclComm& world) {
-        constexpr std::size_t calls = sk::comm::NcclEngine::ring + 6;
+        constexpr std::size_t calls = sk::comm::CallsInFlight::most + 6;
         OnDevice<float> data(std::vector<float>(calls, 1.0f), world.where());
         world.all_reduce(data.span(), sk::Mean{});
         sk::cuda::synchronize(world.where());
