@@ -5,6 +5,7 @@
 #include <skein/nn/sequential.hpp>
 #include <skein/train/predictor.hpp>
 
+#include <atomic>
 #include <fstream>
 #include <functional>
 #include <string>
@@ -258,6 +259,31 @@ TEST_CASE("Several threads predict with one predictor, or with one each, what on
     for (std::thread& t : threads) t.join();
     CHECK(wrong == std::vector<int>(4));
   }
+}
+
+TEST_CASE("A thread may load a file into a predictor while others predict and ask what is kept", "[train]") {
+  using Small = sk::Model<nn::Sequential<nn::Linear<3>>, sk::Shape<6>>;
+  const support::TemporaryFolder folder;
+  Small model{sk::Seed{3}};
+  {
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}};
+    trainer.keep("names", std::vector<std::string>{"one", "two", "three"});
+    trainer.save_weights(folder / "weights");
+  }
+  sk::Predictor shared{model, {.capacity = 4, .threads = 1}};
+  shared.load(folder / "weights");
+  const sk::Tensor<float, 2> x(sk::dims(4, 6));
+  const std::vector<float> expected = values(shared.predict(x));
+  std::atomic<int> wrong = 0;
+  std::thread others([&] {
+    for (int i = 0; i < 200; ++i) wrong += values(shared.predict(x)) != expected;
+  });
+  std::thread asks([&] {
+    for (int i = 0; i < 200; ++i) wrong += shared.kept<std::vector<std::string>>("names").size() != 3;
+  });
+  for (int i = 0; i < 50; ++i) shared.load(folder / "weights");
+  others.join(), asks.join();
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("A model that a thread trains predicts in that thread alone", "[train]") {

@@ -57,14 +57,20 @@ template <class Model> class Predictor {
     const std::lock_guard alone(calls_);
     const nn::WeightsUse::Training changes(executor_.model().weights().use());
     train::load_weights(path, executor_.model(), options, &kept_);
-    normalization_ = kept_.has(data::Normalization::kept_as) ? kept<data::Normalization>() : data::Normalization{};
+    normalization_ = kept_.has(data::Normalization::kept_as)
+                         ? kept_.template get<data::Normalization>(data::Normalization::kept_as)
+                         : data::Normalization{};
   }
   /// What Trainer::keep put into the file. Throws ArgumentError where there is no such object.
-  template <class T> T kept(std::string_view name = T::kept_as) const { return kept_.template get<T>(name); }
+  template <class T> T kept(std::string_view name = T::kept_as) const {
+    const std::lock_guard alone(calls_);
+    return kept_.template get<T>(name);
+  }
 
   /// The outputs for each row of x: (samples, outputs). If the file keeps a Normalization (Trainer::keep(set.normalization())), x
   /// is raw, and a normalised copy of it is made on the host. Throws ArgumentError where the file keeps a TableEncoder.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
+    const std::lock_guard alone(calls_);
     train::refuse_rows_of_tensor(kept_);
     if constexpr (!is_tokens<typename Model::input>)
       if (!normalization_.unknown()) return predict_rows<Rank>(normalized(x));
@@ -78,19 +84,16 @@ template <class Model> class Predictor {
   /// The same for each sample of a data set. Throws ArgumentError for one that is normalised already where the file keeps a
   /// Normalization. Where it keeps a TableEncoder, the samples are what that encodes: encoder.encode(table).
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
-    train::check_samples<Model>(data, "predicted");
-    train::check_kept_encoder(kept_, data, "predict");
-    if constexpr (!is_tokens<typename Model::input>)
-      if (!normalization_.unknown())
-        return predict_samples(data::map(data, applied_to(data.normalization(), data.sample_extents())));
+    const std::lock_guard alone(calls_);
     return predict_samples(data);
   }
 
   /// The same for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the
   /// table. Throws ArgumentError where the file keeps none (Trainer::keep(encoder)), and as the encoder does.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
-    return train::predict_table<Scalar>(kept<data::TableEncoder>(), table,
-                                        [this](const data::DatasetView& samples) { return predict(samples); });
+    const std::lock_guard alone(calls_);
+    return train::predict_table<Scalar>(kept_.template get<data::TableEncoder>(data::TableEncoder::kept_as), table,
+                                        [this](const data::DatasetView& samples) { return predict_samples(samples); });
   }
 
   /// Bytes that it and the model hold.
@@ -98,13 +101,20 @@ template <class Model> class Predictor {
 
  private:
   using Executor = skein::Executor<Model, nn::Mse>;  // without targets nothing is compared
+  // Under the lock: a load() of another thread changes what is kept.
   template <int Rank> Tensor<Scalar, 2, Device> predict_rows(TensorView<const Element, Rank, Device> x) {
-    const std::lock_guard alone(calls_);
     const nn::WeightsUse::Pass reads(executor_.model().weights().use());
     return finished(train::predict_rows<Model, Rank>(executor_.model(), x, executor_.capacity(), forward()));
   }
   Tensor<Scalar, 2, Device> predict_samples(const data::DatasetView& data) {
-    const std::lock_guard alone(calls_);
+    train::check_samples<Model>(data, "predicted");
+    train::check_kept_encoder(kept_, data, "predict");
+    if constexpr (!is_tokens<typename Model::input>)
+      if (!normalization_.unknown())
+        return predict_prepared(data::map(data, applied_to(data.normalization(), data.sample_extents())));
+    return predict_prepared(data);
+  }
+  Tensor<Scalar, 2, Device> predict_prepared(const data::DatasetView& data) {
     const nn::WeightsUse::Pass reads(executor_.model().weights().use());
     return finished(train::predict_samples(executor_.model(), data, executor_.capacity(), forward()));
   }
@@ -144,7 +154,7 @@ template <class Model> class Predictor {
   }
 
   Executor executor_;
-  std::mutex calls_;  // of several threads, one after the other
+  mutable std::mutex calls_;  // of several threads, one after the other
   train::KeptObjects kept_;
   data::Normalization normalization_;
 };
