@@ -204,6 +204,11 @@ TEST_CASE("the number of threads comes from the affinity mask, or from SKEIN_THR
 
 TEST_CASE("ranks that share their cores divide them, unless SKEIN_THREADS says how many threads each has") {
   const int cores = sk::available_cores();
+  for (const char* nothing : {"", "0"}) {  // an empty variable is what $SLURM_CPUS_PER_TASK gives without --cpus-per-task
+    ::setenv("SKEIN_THREADS", nothing, 1);
+    CHECK(sk::Workers::default_count(2, true) == std::max(1, cores / 2));
+    ::unsetenv("SKEIN_THREADS");
+  }
   CHECK(sk::Workers::default_count(1, true) == cores);
   CHECK(sk::Workers::default_count(0, false) == cores);
   CHECK(sk::Workers::default_count(2, true) == std::max(1, cores / 2));

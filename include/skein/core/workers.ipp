@@ -49,14 +49,21 @@ SKEIN_INLINE Workers::Workers(int n, Denormals denormals)
   }
 }
 
-SKEIN_INLINE int Workers::default_count() {
+namespace detail {
+/// What SKEIN_THREADS says; 0: nothing.
+SKEIN_INLINE int threads_of_environment() {
   const EnvironmentNumber threads{"a whole number of threads; 0: those of the cores", 0, 1e6, true};
-  const int n = static_cast<int>(environment_number("SKEIN_THREADS", 0, threads));
+  return static_cast<int>(environment_number("SKEIN_THREADS", 0, threads));
+}
+}  // namespace detail
+
+SKEIN_INLINE int Workers::default_count() {
+  const int n = detail::threads_of_environment();
   return n > 0 ? n : available_cores();
 }
 
 SKEIN_INLINE int Workers::default_count(int local_ranks, bool one_process) {
-  if (std::getenv("SKEIN_THREADS")) return default_count();
+  if (const int n = detail::threads_of_environment(); n > 0) return n;
   const int cores = available_cores();
   const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // mpirun bound this rank to its own
   return bound && !one_process ? cores : std::max(1, cores / std::max(1, local_ranks));
