@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
+
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
@@ -109,4 +111,18 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
   CHECK(figures.progress(at, 4, 3, before + 6).accuracy == 0.75);
   facts.labels = false;
   CHECK(figures.epoch(at, 1).training.accuracy != figures.epoch(at, 1).training.accuracy);
+}
+
+TEST_CASE("samples a second are of the samples that this fit has trained on, not of those before a file was saved") {
+  Fixture f;
+  const FitFacts facts = f.steps.facts();
+  FitFigures<float> figures(f.steps, facts);
+  figures.begin(sk::seconds_now());
+  figures.begin_epoch(900'000'000'000);
+  sk::train::TrainingPosition at;
+  at.samples = 900'000'000'000;
+  at.sums = {10, 20, 15};
+  CHECK(std::isnan(figures.epoch(at, 1).samples_per_second));  // the file was saved after the last step
+  at.samples += 20;
+  CHECK(figures.progress(at, 4, 3, sk::seconds_now() + 10).samples_per_second == Approx(2).epsilon(0.01));
 }

@@ -32,7 +32,7 @@ template <class Scalar> class FitFigures {
   /// `samples`: that were before, of all ranks, where an epoch goes on.
   void begin_epoch(std::int64_t samples) {
     epoch_ = seconds_now(), exposed_ = steps_.exposed_seconds();
-    own_ = samples / facts_.parts;
+    own_ = samples / facts_.parts, before_ = samples;
   }
   void count_step() { ++steps_done_; }
   void count_own(std::int64_t samples) { own_ += samples; }
@@ -46,7 +46,7 @@ template <class Scalar> class FitFigures {
     if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(at.sums, at.samples);
     record.learning_rate = steps_.rate() * factor;
     const double trained = seconds_of_epoch();
-    record.samples_per_second = static_cast<double>(at.samples) / trained;
+    if (at.samples > before_) record.samples_per_second = static_cast<double>(at.samples - before_) / trained;
     record.exposed_communication = (steps_.exposed_seconds() - exposed_) / trained;
     return record;
   }
@@ -79,7 +79,7 @@ template <class Scalar> class FitFigures {
     state.loss = at.sums.mean();
     if (facts_.labels) state.accuracy = accuracy(at.sums, facts_.local_sums ? own_ : at.samples);
     const double passed = std::max(1e-9, now - epoch_);
-    state.samples_per_second = static_cast<double>(at.samples) / passed;
+    state.samples_per_second = static_cast<double>(at.samples - before_) / passed;
     if (facts_.ranks > 1) state.exposed_communication = (steps_.exposed_seconds() - exposed_) / passed;
     const std::int64_t left = (epochs - at.epoch) * steps - at.step;
     state.seconds_left = seconds_left(now - start_, steps_done_, steps_done_ + left);
@@ -98,6 +98,7 @@ template <class Scalar> class FitFigures {
   double start_ = 0, last_ = 0;            // seconds: the fit's begin, the last recorded step
   double epoch_ = 0, exposed_ = 0;         // the epoch's begin, exposed seconds until then
   std::int64_t steps_done_ = 0, own_ = 0;  // of the fit; this rank's samples of the epoch so far
+  std::int64_t before_ = 0;                // samples of the epoch that a fit before this one has trained on
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
