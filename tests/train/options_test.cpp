@@ -234,6 +234,8 @@ TEST_CASE("a step of a loop by hand refuses a factor of the rate and a norm that
     data::Loader<> loader{data, {.batch = 8}};
     for (const data::Batch<>& batch : loader.epoch(0))
       CHECK_THROWS_WITH(step.step(batch), Catch::Contains("call reserve({.capacity = loader.capacity()})"));
+    CHECK_THROWS_WITH(step.reserve({.capacity = 8, .training = false}), Catch::Contains("leave .training out"));
+    CHECK_THROWS_WITH(step.reserve({.capacity = 8, .shards = {4, 0, 4}}), Catch::Contains("take Reproducible"));
     step.reserve({.capacity = 8});
     for (const data::Batch<>& batch : loader.epoch(0)) {
       for (const double factor : {nan, infinite, -infinite, -0.5})

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Executor is asked for, and the rule that chooses its executor from the cost sheet.
+// What an Executor is asked for, and the rule that chooses its order of execution from MemoryRequirements.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -73,7 +73,7 @@ constexpr PassCall resolve_call(const ExecutorCall& c, double weight, std::uint6
   return {c.scale ? *c.scale : 1 / weight, c.loss_scale, c.accumulate, key, c.global_count};
 }
 
-/// The executor by the cost sheet: depth-first pays where the parameters stay in the cache beside a block of activations, and
+/// The order of execution: depth-first pays where the parameters stay in the cache beside a block of activations, and
 /// no sample needs another, nor what the batch before has left.
 constexpr bool prefers_depth_first(const MemoryRequirements& s) {
   return !s.couples_batch && !s.carries_state && s.stored <= 16 * 1024;
@@ -101,6 +101,14 @@ inline void check_capacity(long capacity, long bytes_a_sample) {
 /// Throws ArgumentError for a negative number of workers: of `who`'s option.
 inline void check_threads(const char* who, int threads) {
   if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
+}
+/// Of the reserve() of a train step. Throws ArgumentError for options that are an Executor's alone.
+inline void check_reserve(const ExecutorOptions& options) {
+  check_threads("reserve", options.threads);
+  if (!options.training)
+    throw ArgumentError("reserve: a train step needs its gradients: leave .training out; to evaluate alone take a Predictor");
+  if (options.shards)
+    throw ArgumentError("reserve: the virtual shards of a train step are its policy's: leave .shards out and take Reproducible");
 }
 /// Throws ArgumentError where gradients would be added to those that a step has used, and where a part of a step's would take the
 /// place of another part.
@@ -155,7 +163,7 @@ ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& siz
     throw ArgumentError(
         "Executor: a network with Stateful layers needs the whole batch in each layer, since every sample has its state from one "
         "batch to the next: use Execution::layer_wise, without .shards");
-  if (o.shards) {  // each by itself, as blocks: of the cost sheet's size, or whole
+  if (o.shards) {  // each by itself, as blocks: of the size that fits the cache, or whole
     if (!on_host<Device>)
       throw ArgumentError("Executor: virtual shards are for the host: on " + std::string(Device::name) + " leave .shards empty");
     if (sizes.couples_batch)

@@ -40,8 +40,9 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
       "(Lars), or a norm further on, runs on the host, or without a pipeline");
   static_assert(!Model::sizes.carries_state,
                 "Pipeline: micro-batches do not go on where those before have ended: take a model without Stateful layers");
-  static_assert(!optim::needs_curvature<Optimizer>,
-                "Pipeline: Kfac runs on one rank so far: take the Trainer without this policy, or leave Kfac out of the chain");
+  static_assert(
+      !optim::needs_curvature<Optimizer>,
+      "Pipeline: Kfac needs the whole model on each rank: take DataParallel or another policy, or leave Kfac out of the chain");
   static_assert(
       !nn::is_timed<Loss>,
       "Pipeline: Timed is for steps that one rank makes whole: a stage's times are in the trace of its policy; take the "
@@ -55,6 +56,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
 
   /// Memory for batches of at most `options.capacity` samples of this pipeline.
   void reserve(ExecutorOptions options) {
+    nn::check_reserve(options);
     if (options.threads <= 0) options.threads = threads();
     if (options.execution == Execution::depth_first)
       throw ArgumentError(
