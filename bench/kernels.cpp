@@ -32,7 +32,6 @@ class Bare {
  public:
   /// images: 0: NHWC, as ours; 1: as oneDNN likes.
   Bare(const ops::Conv2dGeometry& g, long n, bool own_images) : g_(g), n_(n), own_(own_images) {
-    onednn::Thread::here();
     const onednn::Plan f = plan(Which::forward, nullptr), d = plan(Which::data, f.get()), w = plan(Which::weights, f.get());
     forward_ =
         make(f, {dnnl_query_src_md, dnnl_query_weights_md, dnnl_query_dst_md}, {DNNL_ARG_SRC, DNNL_ARG_WEIGHTS, DNNL_ARG_DST});
@@ -243,6 +242,7 @@ template <int In, int Out> bool linear(Report& report, long n) {
 
 int main(int argc, char** argv) {
   Report report("kernels", options(argc, argv));
+  const ops::cpu::NoOmpTeam alone;
   rate = gemm_rate(report.quick());
   // height, width, channels, filters, kernel, stride, padding
   bool right = convolution<Geometry{32, 32, 3, 16, 3, 1, 1}>(report, 128, "ResNet-20");

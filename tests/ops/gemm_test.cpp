@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include <skein/ops/cpu/gemm_onednn.hpp>
 #include <skein/ops/gemm.hpp>
 
 #include "../support/close.hpp"
@@ -105,3 +106,17 @@ TEST_CASE("gemm: nothing to sum gives beta C; nothing to write is nothing", "[ge
   sk::ops::gemm<sk::Cpu, float>(Transpose::no, Transpose::no, 0, 5, 5, 1, nullptr, 5, nullptr, 5, 0, nullptr, 5);
   sk::ops::gemm<sk::Cpu, float>(Transpose::no, Transpose::no, 5, 0, 5, 1, nullptr, 5, nullptr, 1, 0, nullptr, 1);
 }
+
+#if SKEIN_WITH_ONEDNN
+TEST_CASE("a product by oneDNN leaves the caller's number of OpenMP threads as it is") {
+  if (!omp_set_num_threads || !omp_get_max_threads) return;  // an oneDNN without OpenMP
+  const int before = omp_get_max_threads();
+  omp_set_num_threads(3);
+  const std::vector<float> a(4, 1), b(4, 1);
+  std::vector<float> c(4);
+  sk::ops::cpu::sgemm(Transpose::no, Transpose::no, 2, 2, 2, 1, a.data(), 2, b.data(), 2, 0, c.data(), 2);
+  CHECK(omp_get_max_threads() == 3);
+  CHECK(c == std::vector<float>(4, 2));
+  omp_set_num_threads(before);
+}
+#endif

@@ -40,7 +40,7 @@ class OneDnnConv2d {
   explicit OneDnnConv2d(const Conv2dGeometry& g)
       : g_(g), plain_(weights(true)), forward_(plain_), data_(plain_), gradient_(plain_),
         zeros_(static_cast<std::size_t>(g.weight_pitch())) {
-    onednn::Thread::here();
+    const NoOmpTeam alone;
     choose_layouts();
     if (!(forward_ == plain_)) to_forward_ = onednn::make_reorder(plain_, forward_);
     if (!(data_ == plain_) && !(data_ == forward_)) to_data_ = onednn::make_reorder(plain_, data_);
@@ -181,6 +181,7 @@ class OneDnnConv2d {
   Primitives& at(long batch) {
     for (auto& p : made_)
       if (p.batch == batch) return p;
+    const NoOmpTeam alone;
     const Description x = input(batch), y = output(batch), b = bias();
     const Plan f = checked(plan_forward(batch, forward_)), d = checked(plan_data(batch, data_, f)),
                w = checked(plan_weights(batch, gradient_, f));

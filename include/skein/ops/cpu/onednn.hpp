@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// oneDNN's C interface, 2.6 and 3.x, behind one small door: memory descriptors, primitives with a scratchpad of the thread,
+// oneDNN's C interface, 2.6 and 3.x, behind a small interface: memory descriptors, primitives with a scratchpad of the thread,
 // execution on the calling thread. Only where SKEIN_WITH_ONEDNN is set; the C header, since <dnnl.hpp> crashes nvcc 13.0.
 #pragma once
 #include "gemm_onednn.hpp"
@@ -35,10 +35,7 @@ struct Thread {
   dnnl_stream_t stream = nullptr;
   Arena<std::byte> scratchpad;
 
-  Thread() {
-    onednn_on_this_thread_alone();
-    check(dnnl_stream_create(&stream, engine(), dnnl_stream_default_flags), "making a stream");
-  }
+  Thread() { check(dnnl_stream_create(&stream, engine(), dnnl_stream_default_flags), "making a stream"); }
   Thread(const Thread&) = delete;
   ~Thread() { dnnl_stream_destroy(stream); }
   void reserve(std::size_t bytes) {
@@ -140,7 +137,8 @@ struct Argument {
   DescriptionRef layout;
 };
 
-/// A primitive with its arguments, made once; run() takes the pointers in the same order. Belongs to the thread that made it.
+/// A primitive with its arguments, made once, by a thread without an OpenMP team, to which it belongs; run() takes the pointers
+/// in the same order.
 class Primitive {
  public:
   Primitive(const Plan& plan, std::initializer_list<Argument> arguments) {
@@ -155,6 +153,7 @@ class Primitive {
     dnnl_primitive_destroy(p_);
   }
   void run(std::initializer_list<const void*> pointers) {
+    const NoOmpTeam alone;
     Thread& t = Thread::here();
     std::size_t i = 0;
     for (const void* p : pointers) point(i++, const_cast<void*>(p));
