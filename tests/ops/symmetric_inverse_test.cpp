@@ -45,3 +45,11 @@ TEMPLATE_TEST_CASE("A matrix that is not positive, or not finite, has no such in
       CHECK_FALSE(ops::invert_symmetric(n, a.data(), work));
     }
 }
+
+#if SKEIN_WITH_LAPACK
+TEST_CASE("eigenvalues of a matrix whose scratch memory LAPACK cannot count are refused before it is touched", "[ops]") {
+  ops::cpu::LapackWork<float> work;
+  CHECK_THROWS_WITH(ops::cpu::eigen_symmetric<float>(32'767, nullptr, nullptr, work),
+                    Catch::Contains("of 32767 rows") && Catch::Contains("KfacInverse::cholesky"));
+}
+#endif

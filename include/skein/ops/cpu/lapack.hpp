@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to LAPACK (OpenBLAS, oneMKL or the reference): symmetric eigenvalues, the inverse by Cholesky, orthonormal rows, on
+// Calls of LAPACK (OpenBLAS, oneMKL or the reference): symmetric eigenvalues, the inverse by Cholesky, orthonormal rows, on
 // the calling thread. It is there where a program links skein::lapack (SKEIN_WITH_LAPACK); its Fortran names are declared here,
 // so that no header of it is needed.
 #pragma once
@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "../../core/config.hpp"
+#include "../../core/error.hpp"
+#include "../../core/text.hpp"
 
 #ifndef SKEIN_WITH_LAPACK
 #define SKEIN_WITH_LAPACK 0
@@ -20,7 +22,6 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 template <class Scalar> struct LapackWork {
   std::vector<Scalar> numbers;
   std::vector<int> integers;
-  std::vector<double> doubles;  ///< of a call that is made again in double
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
@@ -53,11 +54,11 @@ inline void potrf(const int* n, double* a, int* info) { dpotrf_("U", n, a, n, in
 inline void potri(const int* n, float* a, int* info) { spotri_("U", n, a, n, info); }
 inline void potri(const int* n, double* a, int* info) { dpotri_("U", n, a, n, info); }
 
-inline void orthonormalise(const int* n, const int* k, float* q, float* tau, float* work, const int* lwork, int* info) {
+inline void orthonormalize(const int* n, const int* k, float* q, float* tau, float* work, const int* lwork, int* info) {
   sgeqrf_(n, k, q, n, tau, work, lwork, info);
   if (*info == 0) sorgqr_(n, k, k, q, n, tau, work, lwork, info);
 }
-inline void orthonormalise(const int* n, const int* k, double* q, double* tau, double* work, const int* lwork, int* info) {
+inline void orthonormalize(const int* n, const int* k, double* q, double* tau, double* work, const int* lwork, int* info) {
   dgeqrf_(n, k, q, n, tau, work, lwork, info);
   if (*info == 0) dorgqr_(n, k, k, q, n, tau, work, lwork, info);
 }
@@ -70,8 +71,14 @@ template <class Scalar> bool all_finite(const Scalar* a, long n) {
 }  // namespace detail
 
 /// Eigenvalues, rising, and eigenvectors of a symmetric matrix (n, n), dense: row i of `a` becomes the vector of values[i].
-/// False where there are none: `a` holds a number that is not finite, or LAPACK gives up; `a` is spoilt then.
+/// False where there are none: `a` holds a number that is not finite, or LAPACK gives up; `a` is spoilt then. Throws
+/// ArgumentError where the scratch memory has more numbers than LAPACK's int counts: from n = 32,767 on.
 template <class Scalar> bool eigen_symmetric(long n, Scalar* a, Scalar* values, LapackWork<Scalar>& work) {
+  if (n > 32'766)
+    throw ArgumentError(
+        text("the eigenvalues of a matrix of {} rows: LAPACK counts its scratch memory by int, which ends at "
+             "32,766; take the inverse by Cholesky, as Kfac{{.inverse = KfacInverse::cholesky}} does",
+             n));
   if (!detail::all_finite(a, n * n)) return false;
   const int size = static_cast<int>(n), numbers = 1 + 6 * size + 2 * size * size, integers = 3 + 5 * size;
   work.numbers.resize(std::max(work.numbers.size(), static_cast<std::size_t>(numbers)));
@@ -101,7 +108,7 @@ template <class Scalar> bool orthonormal_rows(long k, long n, Scalar* q, LapackW
   const int columns = static_cast<int>(k), size = static_cast<int>(n), numbers = 32 * columns;  // our rows are its columns
   work.numbers.resize(std::max(work.numbers.size(), static_cast<std::size_t>(numbers + columns)));
   int info = 0;
-  detail::orthonormalise(&size, &columns, q, work.numbers.data() + numbers, work.numbers.data(), &numbers, &info);
+  detail::orthonormalize(&size, &columns, q, work.numbers.data() + numbers, work.numbers.data(), &numbers, &info);
   return info == 0;
 }
 
