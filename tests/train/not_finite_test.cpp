@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -54,6 +55,22 @@ struct Breaks {
   void on_update(std::int64_t n) const {
     if (n == step) model.modify()[0] = infinite;
   }
+};
+/// A train step that cannot evaluate.
+struct Fails {
+  using Scalar = float;
+  static constexpr long OutputPitch = 1;
+  Model& trained;
+  Model& model() { return trained; }
+  nn::LossSums evaluate(const int&) { throw std::bad_alloc(); }
+  struct Outputs {
+    const float* outputs() const { return nullptr; }
+  };
+  Outputs executor() { return {}; }
+};
+struct Batch {
+  long count = 0;
+  operator int() const { return 0; }
 };
 }  // namespace
 
@@ -207,4 +224,12 @@ TEST_CASE("weights that are frozen may be infinite, and a part of the weights is
   weights[8] = std::nan("");
   CHECK(found(5, 9, {{.begin = 0, .end = 6, .frozen = true}, {.begin = 6, .end = 9}}) ==
         "a weight of layer '1' (Linear<1>) is not finite");
+}
+
+TEST_CASE("the search for the first layer restores the weights also where an evaluation throws", "[train]") {
+  Model model{sk::Seed{3}};
+  const std::vector<float> before(model.parameters().begin(), model.parameters().end());
+  Fails fails{model};
+  CHECK_THROWS_AS(sk::train::first_layer_not_finite(fails, Batch{}), std::bad_alloc);
+  CHECK(std::vector<float>(model.parameters().begin(), model.parameters().end()) == before);
 }

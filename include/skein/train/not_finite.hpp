@@ -97,11 +97,16 @@ template <class TrainStep, class Batch> std::string first_layer_not_finite(Train
   using Scalar = typename TrainStep::Scalar;
   auto& model = train_step.model();
   const std::vector<Scalar> weights(model.parameters().begin(), model.parameters().end());
-  const auto set = [&](std::span<const Scalar> values) {
+  const auto set = [&model](std::span<const Scalar> values) {
     const auto lease = model.modify();
     std::copy(values.begin(), values.end(), lease.data());
   };
-  const std::string found = first_not_finite<Scalar>(
+  const struct Restore {  // also where a loss of the user's, or memory, throws
+    const decltype(set)& set_to;
+    const std::vector<Scalar>& weights;
+    ~Restore() { set_to({weights.data(), weights.size()}); }
+  } restore{set, weights};
+  return first_not_finite<Scalar>(
       {weights.data(), weights.size()}, layers_with_parameters(model.program),
       [&](std::span<const Scalar> some) {
         set(some);
@@ -112,8 +117,6 @@ template <class TrainStep, class Batch> std::string first_layer_not_finite(Train
         const Scalar* y = train_step.executor().outputs();
         return std::all_of(y, y + batch.count * TrainStep::OutputPitch, [](Scalar v) { return std::isfinite(v); });
       });
-  set({weights.data(), weights.size()});
-  return found;
 }
 
 #if SKEIN_COMPILED
