@@ -12,6 +12,7 @@
 #include "exec/kept_weights.hpp"
 #include "exec/slice_pass.hpp"
 #include "exec/stage_run.hpp"
+#include "exec/sum_workers.hpp"
 #include "stage.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -92,12 +93,8 @@ template <class Model, class Loss> class StageExecutor final
     });
   }
   void reduce_workers() override {
-    if constexpr (on_host<Device>) {
-      Scalar* to = parts_->memory.gradients(0);
-      for (int w = 1; w < workers_->size(); ++w)
-        for (const plan::Range& r : parts_->memory.summed_ranges())
-          for (long i = r.begin; i < r.end; ++i) to[i] += parts_->memory.gradients(w)[i];
-    }
+    if constexpr (on_host<Device>)
+      if (workers_->size() > 1) workers_->run([&](Worker& w) { sum_workers(parts_->memory, w); });
   }
   void keep(int kept) override {
     [[maybe_unused]] const auto here = step_memory_.enter();

@@ -11,6 +11,7 @@
 #include "../step_memory.hpp"
 #include "executor_memory.hpp"
 #include "gradient_sink.hpp"
+#include "sum_workers.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -67,13 +68,7 @@ template <class Memory> class ReadyGradients {
   }
 
   /// Every worker, after all have finished and a barrier: a part of the arena becomes the sum over workers.
-  void sum_workers(const Worker& w) {
-    if (w.count == 1) return;
-    for (const plan::Range& r : memory_->summed_ranges()) {
-      const auto [lo, hi] = w.slice(r.end - r.begin, 16);
-      add_workers(r.begin + lo, r.begin + hi);
-    }
-  }
+  void sum_workers(const Worker& w) { nn::sum_workers(*memory_, w); }
   /// The other workers' gradients of the last call are in worker 0's already.
   bool summed() const { return summed_; }
   void set_summed() { summed_ = true; }
@@ -115,7 +110,8 @@ template <class Memory> class ReadyGradients {
     if (ready < reported_ && ready <= stored) {
       if (reported_ > stored) write_tail();
       if (threads_ > 1)
-        for (const plan::Range& r : memory_->summed_ranges()) add_workers(std::max(r.begin, ready), std::min(r.end, reported_));
+        for (const plan::Range& r : memory_->summed_ranges())
+          add_workers(*memory_, std::max(r.begin, ready), std::min(r.end, reported_));
       const long end = reported_;
       reported_ = ready;
       sinks_.gradients->gradient_ready(ready, end);
@@ -132,15 +128,6 @@ template <class Memory> class ReadyGradients {
       tail[2] = static_cast<Scalar>(all.correct);
     } else {
       ops::write_sums<Device>(step_memory_->sums(), tail);
-    }
-  }
-  void add_workers(long begin, long end) {
-    if constexpr (on_host<Device>) {  // a device has one worker
-      Scalar* to = memory_->gradients(0);
-      for (int w = 1; w < threads_; ++w) {
-        const Scalar* from = memory_->gradients(w);
-        for (long i = begin; i < end; ++i) to[i] += from[i];
-      }
     }
   }
 
