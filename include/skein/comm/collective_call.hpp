@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One collective as data: what the typed face (collectives.hpp) hands to an engine, and what ranks compare before they
+// One collective as data: what the typed interface (collectives.hpp) hands to an engine, and what ranks compare before they
 // touch each other's memory. Nothing here is for users.
 #pragma once
 #include <cstddef>

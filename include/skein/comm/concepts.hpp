@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a communicator is: one role concept, and one small concept a collective, so that a policy asks for what it uses and a
-// communicator offers what it has. What it can do beyond collectives is declared (capability.hpp), and looked at here alone.
-// assert_communicator says in one sentence what a type lacks.
+// What a communicator is: one role concept, and one small concept a collective, so that code which uses a few of them asks for
+// those alone (Gossip and ParameterServer do), and a communicator offers what it has. What it can do beyond collectives is
+// declared (capability.hpp), and looked at here alone. assert_communicator says in one sentence what a type lacks.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -74,7 +74,7 @@ template <class C, class T = float> concept Sends = Communicator<C> && requires(
   { c.irecv(t, 0, 0).poll() } -> std::same_as<bool>;
 };
 /// C has `barrier()`: nobody leaves before all have come.
-template <class C> concept Synchronises = Communicator<C> && requires(C& c) { c.barrier(); };
+template <class C> concept Synchronizes = Communicator<C> && requires(C& c) { c.barrier(); };
 /// C has `split(color, key)`: the communicator of the ranks that gave the same color, in the order of their keys.
 template <class C> concept Splits = Communicator<C> && requires(C& c) {
   { c.split(0, 0) } -> Communicator;

@@ -12,7 +12,8 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// The sum over the ranks, added in the order of the ranks: ((x0 + x1) + x2) + ... Integers wrap around.
+/// The sum over the ranks. Integers wrap around. Communicators of the host add within one machine in the order of the ranks,
+/// ((x0 + x1) + x2) + ...
 struct Sum {
   static constexpr std::string_view name = "Sum";
   template <class T> constexpr T operator()(T a, T b) const { return static_cast<T>(a + b); }

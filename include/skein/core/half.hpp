@@ -2,7 +2,7 @@
 // The two 16-bit floating-point types, for storage: bf16 (bfloat16: the upper half of a float) and fp16 (IEEE 754 binary16).
 // They hold values and convert to and from float, rounding to nearest, ties to even; arithmetic is float's. Every conversion
 // is constexpr and without branches, so that kernels may call it and compilers make vectors of it. Both have the layout of
-// CUDA's own types (__nv_bfloat16, __half): pointers are cast at the door to a library.
+// CUDA's own types (__nv_bfloat16, __half): pointers are cast where a library is called.
 #pragma once
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mean and deviation of all values of a data set, as they are served: what normalise() takes.
+// Mean and deviation of all values of a data set, as they are served: what normalize() takes.
 #pragma once
 #include <algorithm>
 #include <cmath>

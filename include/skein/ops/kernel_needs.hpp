@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a device's kernels want beside the arrays that they are called with. An operation says it for each device, by a function
-// template beside its face: dense_needs<Device>(in, out). A device that says nothing wants nothing: its library reads the
+// template beside its interface: dense_needs<Device>(in, out). A device that says nothing wants nothing: its library reads the
 // parameters as they are, and has a workspace of its own.
 #pragma once
 #include "../core/config.hpp"

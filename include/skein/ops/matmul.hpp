@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of tensors: mm (through the face ops::gemm) and mv (a fused row reduction: it is bound by memory). Views
+// Matrix products of tensors: mm (by ops::gemm) and mv (a fused row reduction: it is bound by memory). Views
 // that are transposed or have padded rows are taken as they are; other strides are copied first.
 #pragma once
 #include "../tensor/reduce.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The factor of a step's gradients where the host does not know it: made on the device of the sums over all ranks, the gradient's
-// norm and the loss scale, and read there by the optimizer's pass. Also the small passes over those sums. The faces are
+// norm and the loss scale, and read there by the optimizer's pass. Also the small passes over those sums. The interfaces are
 // device-neutral; where the host reads memory directly (Cpu) they are the same few lines.
 #pragma once
 #include <cmath>

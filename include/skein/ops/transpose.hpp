@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an operand of a matrix product is given transposed, and the face of transposed copies.
+// Whether an operand of a matrix product is given transposed, and the interface of transposed copies.
 #pragma once
 #include "../device/device.hpp"
 #include "cpu/transpose.hpp"

@@ -165,7 +165,7 @@ struct PolicyBase {
   std::shared_ptr<void> gradient_memory(std::size_t) const { return nullptr; }
 };
 
-/// The policy of the steps that a Trainer with this one makes, made of it: one that says the same of less types.
+/// The type of policy that a Trainer with this one uses for its steps: equivalent, with fewer template arguments.
 template <class Policy> struct StepPolicyOf { using type = Policy; };
 
 /// One rank: the policy of a Trainer without a policy. Where several ranks were started, fit prints a line that they train apart.

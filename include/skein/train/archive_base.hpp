@@ -11,7 +11,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Base of OutArchive and InArchive, which say how values are transferred and what stands around objects.
-template <class Archive, bool Saving> class ArchiveFace {
+template <class Archive, bool Saving> class ArchiveBase {
  public:
   using is_saving = std::bool_constant<Saving>;
   using is_loading = std::bool_constant<!Saving>;
@@ -37,7 +37,7 @@ template <class Archive, bool Saving> class ArchiveFace {
         const unsigned version = self.begin_object(archive_version<Value>);
         if constexpr (MemberSerialize<Value, Archive>) object.serialize(self, version);
         else if constexpr (FreeSerialize<Value, Archive>) serialize(self, object, version);
-        else BoostAccess<Value>::type::serialize(self, object, version);  // last: Boost's door claims to fit every type
+        else BoostAccess<Value>::type::serialize(self, object, version);  // last: Boost's claims to fit every type
         self.end_object();
       } else if constexpr (kind < Kind::Class) {
         self.template transfer<kind>(value);

@@ -7,6 +7,7 @@
 #include "../core/error.hpp"
 #include "../core/text.hpp"
 #include "fit_facts.hpp"
+#include "metrics/any_metric.hpp"
 #include "records.hpp"
 
 SKEIN_BEGIN_COLD

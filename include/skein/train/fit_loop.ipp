@@ -51,7 +51,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   }
 }
 
-/// All of them, of so many batches each.
+/// Runs the epochs that are left, of `count` batches each.
 template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t count) {
   work.callbacks.on_fit_begin(work.control);
   agree_on_control(work);
@@ -218,7 +218,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   if (place().step == count) end_epoch(work);  // else it was stopped within the epoch
 }
 
-/// Of a training that was saved after the last step of an epoch, before its end.
+/// Ends an epoch whose last step had been made when the training was saved.
 template <class Scalar> void FitLoop<Scalar>::end_loaded_epoch(Work& work) {
   work.figures.begin_epoch(place().samples);
   work.factor = factor_of(work.schedule, work.steps.steps() - 1 - place().first_step) * place().rate_factor;

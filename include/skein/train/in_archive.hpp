@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "archive_face.hpp"
+#include "archive_base.hpp"
 #include "archive_traits.hpp"
 
 SKEIN_BEGIN_COLD
@@ -22,7 +22,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 /// Reads what OutArchive wrote, in the same order. The bytes must outlive it.
-class InArchive : public detail::ArchiveFace<InArchive, false> {
+class InArchive : public detail::ArchiveBase<InArchive, false> {
  public:
   /// The path and the offset of the first byte are for messages.
   explicit InArchive(std::span<const std::byte> bytes, std::string path = "archive in memory", long long offset = 0,
@@ -35,7 +35,7 @@ class InArchive : public detail::ArchiveFace<InArchive, false> {
   [[noreturn]] void refuse(const std::string& what) const;
 
  private:
-  friend class detail::ArchiveFace<InArchive, false>;
+  friend class detail::ArchiveBase<InArchive, false>;
 
   unsigned begin_object(unsigned known);
   void end_object() { --depth_; }

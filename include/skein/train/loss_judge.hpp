@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// LossJudge: looks in a fit whether the loss is a finite number. It asks for nothing of its own: on the host it sees the sums of
-// each step, which ranks that add up their gradients have in common; elsewhere those that a record, a progress line or the end of
-// an epoch reads anyway, some steps later. The last step of an epoch has no loss behind it: the weights are looked at then.
+// LossJudge: looks in a fit whether the loss is a finite number. For that it asks for nothing of its own: on the host it sees the
+// sums of each step, which ranks that add up their gradients have in common; elsewhere those that a record, a progress line or
+// the end of an epoch reads anyway, some steps later. The last step of an epoch, and the one before a commit, has no loss behind
+// it: the weights are read then, of a device by a copy.
 #pragma once
 #include <cmath>
 #include <string>

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "archive_face.hpp"
+#include "archive_base.hpp"
 #include "archive_traits.hpp"
 
 SKEIN_BEGIN_COLD
@@ -22,7 +22,7 @@ namespace skein::inline SKEIN_ABI::train {
 
 /// Collects the bytes of objects in memory. Types: numbers, enums, bool, std::string, vector, array, pair, tuple, map,
 /// optional, and classes with serialize(Archive&, unsigned).
-class OutArchive : public detail::ArchiveFace<OutArchive, true> {
+class OutArchive : public detail::ArchiveBase<OutArchive, true> {
  public:
   /// The bytes so far, which leave the archive. Throws ArgumentError where no reader would take them: an archive is for small
   /// objects, and a few bytes that stand for much memory are what a hostile file looks like.
@@ -31,7 +31,7 @@ class OutArchive : public detail::ArchiveFace<OutArchive, true> {
   [[noreturn]] void refuse(const std::string& what) const { throw ArgumentError("the object cannot be written: " + what); }
 
  private:
-  friend class detail::ArchiveFace<OutArchive, true>;
+  friend class detail::ArchiveBase<OutArchive, true>;
 
   unsigned begin_object(unsigned version);
   void end_object() { --depth_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trainer: fit, evaluate, predict, save, load. The loop around TrainStep (fit_loop.hpp) is the same for every network and policy:
 // what differs between one core, threads, ranks and devices is in the types of the model and the policy. It waits for a device
-// only where a record, a callback or a progress line wants a number.
+// only where a record, a callback or a progress line wants a number, and where weights are looked at or kept.
 #pragma once
 #include <concepts>
 #include <exception>

@@ -31,7 +31,7 @@ using Catch::Matchers::Equals;
 
 static_assert(sk::Communicator<sk::ControlComm> && sk::AllReduces<sk::ControlComm> && sk::Broadcasts<sk::ControlComm> &&
               sk::AllGathers<sk::ControlComm>);
-static_assert(sk::Splits<sk::ControlComm> && sk::Synchronises<sk::ControlComm>);
+static_assert(sk::Splits<sk::ControlComm> && sk::Synchronizes<sk::ControlComm>);
 
 namespace {
 sk::MeetOptions within(double seconds, std::string job = "") {

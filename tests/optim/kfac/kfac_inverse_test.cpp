@@ -188,7 +188,7 @@ TEST_CASE("A factor that has no inverse in single precision is inverted in doubl
   for (std::size_t i = 0; i < 4; ++i) CHECK(inverse.matrix[i] == Approx(i % 3 == 0 ? 5e8 : -5e8).epsilon(1e-6));
 }
 
-TEST_CASE("A factor that has no inverse in double neither is refused", "[optim]") {
+TEST_CASE("A factor that has no inverse, not even in double, is refused", "[optim]") {
   const auto how = GENERATE(KfacInverse::eigen, KfacInverse::cholesky);
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
     CHECK_FALSE(Inverse<float>(how, 2, 0.1, {1, bad, bad, 1}).found);

@@ -123,10 +123,9 @@ TEST_CASE("A factor without an inverse is named, with what to do", "[optim]") {
   bad_a[1] = bad_a[static_cast<std::size_t>(a)] = bad_g[0] = std::numeric_limits<double>::quiet_NaN();
   const optim::Kfac kfac{.inverse = how};
   CHECK_NOTHROW(preconditioned(kfac, good_a, good_g));
-  CHECK_THROWS_WITH(
-      preconditioned(kfac, bad_a, good_g),
-      "Kfac: the factor A of layer 0 (Linear<3>, of those that have factors) has no inverse, in double neither: the loss has "
-      "probably diverged. Take a larger .damping or a smaller rate, or look for NaN in the data");
+  CHECK_THROWS_WITH(preconditioned(kfac, bad_a, good_g),
+                    "Kfac: the factor A of layer 0 (Linear<3>, of those that have factors) has no inverse: the loss has "
+                    "probably diverged. Take a larger .damping or a smaller rate, or look for NaN in the data");
   CHECK_THROWS_WITH(preconditioned(kfac, good_a, bad_g), Catch::Contains("the factor G of layer 0"));
 }
 

@@ -30,8 +30,9 @@ class NativeTransport {
 
   NativeTransport(MPI_Comm comm, int rank, int ranks, const CommOptions& options);
 
-  /// Broadcasts, and reductions with Sum, Mean, Max and Min of scalars to one rank or to all. A user's function need not commute,
-  /// and a reduce-scatter, all-gather or all-to-all of messages between all ranks is as short as any.
+  /// Broadcasts, and reductions with Sum, Mean, Max and Min of scalars to all ranks; to one rank those of types and operations
+  /// that MPI has itself. A user's function need not commute, and a reduce-scatter, all-gather or all-to-all of messages between
+  /// all ranks is as short as any.
   static bool takes(const CollectiveCall& o);
 
   /// Makes `o` the current call. It stays alive until step() says that it is done.

@@ -173,8 +173,8 @@ template <class Value, class Parameter> struct DeviceConv2d {
 /// A copy of the filters in cuDNN's order; the workspace is the library's.
 template <> constexpr KernelNeeds conv2d_needs<Cuda>(const Conv2dGeometry& g) { return {conv2d_device_packed_weights(g)}; }
 
-/// The face: parameters and images of one type. c.packed_weights has as many scalars as `packed_weights` says; c.workspace is not
-/// used.
+/// The interface: parameters and images of one type. c.packed_weights has as many scalars as `packed_weights` says; c.workspace
+/// is not used.
 template <class Scalar, Conv2dGeometry G> struct Conv2d<Cuda, Scalar, G> {
   using Kernel = DeviceConv2d<Scalar, Scalar>;
   static constexpr long packed_weights = conv2d_device_packed_weights(G), workspace = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to cuBLASLt: every status looked at, names of scalar types, descriptors that destroy themselves. The products are in
+// Calls of cuBLASLt: every status looked at, names of scalar types, descriptors that destroy themselves. The products are in
 // product.hpp.
 #pragma once
 #include <cublasLt.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to cuDNN 9: one handle a thread and device, which follows the thread's stream; descriptors that destroy themselves;
+// Calls of cuDNN 9: one handle a thread and device, which follows the thread's stream; descriptors that destroy themselves;
 // every status looked at, with cuDNN's own explanation in the exception.
 #pragma once
 #include <cudnn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door to cuSPARSE: one handle a thread and device on that thread's stream, statuses checked, and descriptors that go with
+// Calls of cuSPARSE: one handle a thread and device on that thread's stream, statuses checked, and descriptors that go with
 // their scope. Descriptors are of the host and cheap: they are made for each call.
 #pragma once
 #include <cusparse.h>

@@ -243,7 +243,7 @@ template <class Scalar> class KfacState {
                                             : invert_factor(kfac.inverse, f.n, damping, from, to, to + f.matrix_values, work);
     if (!found)
       throw ArgumentError("Kfac: " + layout_->text(f) +
-                          " has no inverse, in double neither: the loss has probably diverged. Take a larger .damping or a "
+                          " has no inverse: the loss has probably diverged. Take a larger .damping or a "
                           "smaller rate, or look for NaN in the data");
   }
   /// The layer's direction is A^-1 gradient G^-1.

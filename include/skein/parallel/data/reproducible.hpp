@@ -2,7 +2,8 @@
 // Reproducible<V>: the same weights, as bits, on any number of ranks and threads. Each batch is cut into V virtual shards by its
 // size alone; a shard is computed by one worker and has gradients of its own; the V gradients are summed by a fixed binary tree
 // (plan/virtual_shards.hpp). Ranks sum the subtrees that they have whole, and exchange those: nothing is left to the order in
-// which a transport adds. Costs memory of V / R gradients a rank, and what communication could have been hidden behind backward.
+// which a transport adds. Costs memory of V / R gradients a rank, two arrays for the exchange, and what communication could have
+// been hidden behind backward.
 #pragma once
 #include <string>
 #include <utility>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sharded<Stage>: each rank keeps the optimizer's state of its part of the parameters alone, updates that part, and all gather
-// the new weights. Stage 1: gradients by all-reduce; stage 2: by reduce-scatter, half of that traffic, after which a rank has the
-// step's gradients of its part alone. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models",
-// SC 2020.
+// Sharded<ZeroLevel>: each rank keeps the optimizer's state of its part of the parameters alone, updates that part, and all
+// gather the new weights. Level 1: gradients by all-reduce; level 2: by reduce-scatter, half of that traffic, after which a rank
+// has the step's gradients of its part alone. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
+// Models", SC 2020.
 #pragma once
 #include <chrono>
 #include <span>

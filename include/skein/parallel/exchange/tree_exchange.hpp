@@ -15,7 +15,9 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// The exchange of Reproducible<V>: (ranks - 1) / ranks of the arena in and out, twice, after backward. On the host.
+/// The exchange of Reproducible<V>, after backward, on the host: (ranks - 1) / ranks of the arena in and out, twice, where each
+/// rank has one subtree whole; where one has several, the first way has as many times that. Two arrays of the same size beside
+/// it.
 template <int V> struct TreeExchange {
   static constexpr std::string_view name = "tree";
   using compressor = detail::Uncompressed;

@@ -31,7 +31,7 @@ template <class M> concept HasThreshold = requires(const M& metric) {
   { metric.threshold() } -> std::convertible_to<double>;
 };
 
-/// Rows of some numbers of outputs cannot be its food: check_outputs(outputs) throws ArgumentError.
+/// Refuses rows with a number of outputs that it does not measure: check_outputs(outputs) throws ArgumentError.
 template <class M> concept ChecksOutputs = requires(const M& metric) { metric.check_outputs(1); };
 
 namespace detail {
@@ -75,7 +75,7 @@ class AnyMetric {
   std::string_view name() const { return held_->name(); }
   bool takes_labels() const { return held_->takes_labels(); }
   bool takes_targets() const { return held_->takes_targets(); }
-  /// Throws ArgumentError where rows of so many outputs cannot be its food.
+  /// Throws ArgumentError where the metric does not measure rows of so many outputs.
   void check_outputs(int outputs) const { held_->check_outputs(outputs); }
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) { held_->add(outputs, labels); }
   template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) { held_->add(outputs, targets); }

@@ -14,18 +14,18 @@ namespace skein::inline SKEIN_ABI::train {
 /// What a step of these parts could not do.
 enum class StepFault {
   none,
-  shards_on_device,      ///< virtual shards, and a model on a GPU
-  states_of_sequences,   ///< layers that carry their state from batch to batch
-  shards_of_couples,     ///< virtual shards, and layers that couple the samples of a batch
-  servers_on_device,     ///< a rank that serves, and a model on a GPU
-  norms_of_servers,      ///< a transform that is given a norm, and servers that have no whole gradient
-  curvature_of_policy,   ///< a transform of curvature, and a policy whose ranks do not make the same steps together
-  curvature_of_drifted,  ///< gradient workers, and ranks that take steps by their own gradients
-  workers_of_nothing,    ///< gradient workers, and no transform of curvature
-  curvature_on_device,   ///< a transform of curvature, and a model on a GPU
-  curvature_of_halves,   ///< a transform of curvature, and activations of 16 bits
-  curvature_of_nothing,  ///< a transform of curvature, and no layer that has factors
-  tensors_on_device,     ///< a transform of the host's tensors, and a model on a GPU
+  shards_on_device,       ///< virtual shards, and a model on a GPU
+  states_of_sequences,    ///< layers that carry their state from batch to batch
+  shards_couple_samples,  ///< virtual shards, and layers that couple the samples of a batch
+  servers_on_device,      ///< a rank that serves, and a model on a GPU
+  norms_of_servers,       ///< a transform that is given a norm, and servers that have no whole gradient
+  curvature_of_policy,    ///< a transform of curvature, and a policy whose ranks do not make the same steps together
+  curvature_of_drifted,   ///< gradient workers, and ranks that take steps by their own gradients
+  workers_of_nothing,     ///< gradient workers, and no transform of curvature
+  curvature_on_device,    ///< a transform of curvature, and a model on a GPU
+  curvature_of_halves,    ///< a transform of curvature, and activations of 16 bits
+  curvature_of_nothing,   ///< a transform of curvature, and no layer that has factors
+  tensors_on_device,      ///< a transform of the host's tensors, and a model on a GPU
 };
 
 /// May a transform of curvature be in a chain under this policy: one rank, whose state is the plain one, or ranks that all make
@@ -46,7 +46,7 @@ template <class Model, class Optimizer, class PolicyState> consteval StepFault s
   constexpr bool host = on_host<typename Model::device>, serves = parallel::ServesUpdates<PolicyState>;
   if (PolicyState::virtual_shards > 0 && !host) return StepFault::shards_on_device;
   if (Model::sizes.carries_state) return StepFault::states_of_sequences;
-  if (PolicyState::virtual_shards > 0 && Model::sizes.couples_batch) return StepFault::shards_of_couples;
+  if (PolicyState::virtual_shards > 0 && Model::sizes.couples_batch) return StepFault::shards_couple_samples;
   if (serves && !host) return StepFault::servers_on_device;
   if constexpr (serves)
     if (!PolicyState::serves_whole_steps && optim::needs_norms<Optimizer>) return StepFault::norms_of_servers;
@@ -69,7 +69,7 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::states_of_sequences,
                 "a network with Stateful layers is trained by a loop by hand, Executor and BoundOptimizer, that gives it the "
                 "sequences in their order: fit shuffles them, and validates in between");
-  static_assert(fault != StepFault::shards_of_couples,
+  static_assert(fault != StepFault::shards_couple_samples,
                 "Reproducible: a virtual shard is a batch of its own, and batch normalization would take its statistics from "
                 "that: use LayerNorm in its place, or DataParallel without Reproducible");
   static_assert(fault != StepFault::servers_on_device,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stages of a chain on a device of its own: what GradientAsItStands is on the host. The factor of the gradients, the norm and
+// The stages of a chain on a device of its own: what ReducedGradient is on the host. The factor of the gradients, the norm and
 // whether to skip the step stay in the device's memory; passes and norms wait for nothing, so that they can be captured.
 // Transforms of tensors run their expressions one parameter after the other; one that asks for a number waits for it.
 #pragma once

@@ -48,12 +48,12 @@ template <class PolicyState> struct RanksOfCurvature {
 };
 
 /// What a chain works with: the gradient as one worker sees it. Every worker calls the same in the same order.
-template <class Parts> class GradientAsItStands {
+template <class Parts> class ReducedGradient {
   using Scalar = typename Parts::Scalar;
   using PolicyState = typename Parts::PolicyState;
 
  public:
-  explicit GradientAsItStands(WorkerStep<Parts>& w) : w_(w), memory_(w.parts.memory), optimizer_(w.parts.optimizer) {}
+  explicit ReducedGradient(WorkerStep<Parts>& w) : w_(w), memory_(w.parts.memory), optimizer_(w.parts.optimizer) {}
 
   /// Is it one array as it is, of all samples and scaled?
   bool whole() const { return whole_ && w_.call.gradient_scale == 1; }
@@ -158,7 +158,7 @@ struct Transform {
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
     constexpr bool stages = optim::has_stages<typename Parts::Optimizer>;
     if (!stages && w.step.clip <= 0) return true;
-    GradientAsItStands gradient(w);
+    ReducedGradient gradient(w);
     if (w.step.clip > 0) {
       const double norm = gradient.norm();
       if (w.step.finite && !is_finite(norm)) [[unlikely]]
