@@ -35,6 +35,16 @@ TEST_CASE("a FileError names path, byte and reason") {
   CHECK_THROWS_AS(throw whole, std::runtime_error);
 }
 
+TEST_CASE("a setting with a number that is no value of its enumeration is refused, with the words that there are", "[core]") {
+  enum class Way { near, far };
+  for (const Way way : {Way::near, Way::far})
+    CHECK_NOTHROW(sk::detail::demand_value("walk", ".way", way, Way::far, "near or far"));
+  for (const int number : {-1, 2, 7})
+    CHECK_THROWS_WITH(
+        sk::detail::demand_value("walk", ".way", static_cast<Way>(number), Way::far, "near or far"),
+        "walk: .way is " + std::to_string(number) + ", and no value of its enumeration has that number: give near or far");
+}
+
 TEST_CASE("no error prints what a terminal would obey", "[core]") {
   CHECK(std::string(sk::Error("the name '\x1b[2J'\nsecond line").what()) == "the name '\\x1b[2J'\nsecond line");
   const sk::FileError file("a\x1b]0;b\x07.npy", 3, "has the entry '\x9b'");

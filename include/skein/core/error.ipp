@@ -95,6 +95,9 @@ SKEIN_INLINE void detail::refuse_index(long index, long size, int axis) {
   throw ShapeError(text("index {} of axis {} is not within [0, {})", index, axis, size));
 }
 
+SKEIN_INLINE void detail::refuse_value(const char* who, const char* setting, long long value, const char* words) {
+  throw ArgumentError(text("{}: {} is {}, and no value of its enumeration has that number: give {}", who, setting, value, words));
+}
 SKEIN_INLINE void detail::refuse_moved(const char* what) {
   throw ArgumentError(
       text("{} was moved from, and has nothing: use the one that it was moved to, and make a Trainer, Executor or "
