@@ -105,9 +105,15 @@ SKEIN_INLINE void detail::refuse_moved(const char* what) {
            what));
 }
 
+namespace detail {
+/// A file as a message calls it.
+SKEIN_INLINE std::string said_file(const std::string& path, long long offset) {
+  const std::string name = path.empty() ? "an empty path, which names no file" : path;
+  return offset >= 0 ? text("{} (byte {})", name, offset) : name;
+}
+}  // namespace detail
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where)
-    : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),
-      offset_(offset) {}
+    : Error(text("{}: {}", detail::said_file(path, offset), what), where), path_(path), offset_(offset) {}
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, int error,
                                   SourceLocation where)
     : FileError(path, offset, text("{}: {}", what, std::strerror(error)), where) {
