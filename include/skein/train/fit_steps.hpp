@@ -120,6 +120,13 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
         return first_buffer_not_finite<Scalar>(here, part, Model::program.buffers(), Model::program.parts());
       });
     });
+    for (int k = 0; k < train_step_.optimizer().arrays(); ++k)
+      each_state_part(train_step_, k, [&](plan::Range part, const Scalar* values) {
+        look(part, values, [&](std::span<const Scalar> here) {
+          return first_state_not_finite<Scalar>(here, part, state_prefix(k), Model::program.parameters(), Model::program.parts(),
+                                                ranges);
+        });
+      });
     if constexpr (keeps_curvature<TrainStep>)
       if (found.empty()) found = train_step_.curvature().not_finite();
     return found;
