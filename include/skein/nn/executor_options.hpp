@@ -102,7 +102,7 @@ inline void check_capacity(long capacity, long bytes_a_sample) {
 inline void check_threads(const char* who, int threads) {
   if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
 }
-/// The same for settings that are enumerations.
+/// Throws ArgumentError for a setting of an Executor that is an enumeration and holds another number than its values.
 inline void check_executor_enumerations(const ExecutorOptions& o) {
   skein::detail::demand_value("Executor", ".execution", o.execution, Execution::depth_first,
                               "automatic, layer_wise or depth_first");
