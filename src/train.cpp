@@ -56,6 +56,12 @@ template std::string first_buffer_not_finite<float>(std::span<const float>, plan
                                                     std::span<const plan::PathPart>);
 template std::string first_buffer_not_finite<double>(std::span<const double>, plan::Range, std::span<const plan::Entry>,
                                                      std::span<const plan::PathPart>);
+template std::string first_state_not_finite<float>(std::span<const float>, plan::Range, const std::string&,
+                                                   std::span<const plan::Entry>, std::span<const plan::PathPart>,
+                                                   std::span<const optim::ParameterGroupRange>);
+template std::string first_state_not_finite<double>(std::span<const double>, plan::Range, const std::string&,
+                                                    std::span<const plan::Entry>, std::span<const plan::PathPart>,
+                                                    std::span<const optim::ParameterGroupRange>);
 template std::string first_weight_not_finite<float>(std::span<const float>, plan::Range, const std::vector<LayerRange>&,
                                                     std::span<const optim::ParameterGroupRange>);
 template std::string first_weight_not_finite<double>(std::span<const double>, plan::Range, const std::vector<LayerRange>&,

@@ -122,6 +122,13 @@ TEST_CASE("experiments: every version of PageRank gives NetworkX's ranks, dangli
   CHECK_THROWS_WITH((ex::PageRank<sk::Cpu, ex::Sparse<sk::Cpu>>(links, 1.0)), Catch::Contains("between 0 and 1"));
 }
 
+TEST_CASE("experiments: the links of a node are counted where a float counts no further", "[experiments]") {
+  const std::size_t many = (std::size_t{1} << 24) + 3;
+  std::vector<std::int32_t> from(many, 1);
+  from[7] = 0;
+  CHECK(ex::out_degrees({from.data(), from.size()}, 3) == std::vector<std::int64_t>{1, (std::int64_t{1} << 24) + 2, 0});
+}
+
 TEST_CASE("experiments: PageRank that starts with ones ends, scaled, with the same ranks", "[experiments]") {
   const ex::Links links(ex::random_graph(200, 0.05, sk::Seed{1}));
   CHECK_FALSE(links.any_dangling);

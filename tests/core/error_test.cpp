@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/core/error.hpp>
 
+#include <cerrno>
 #include <string>
 
 #include <catch2/catch.hpp>
@@ -18,7 +19,7 @@ TEMPLATE_TEST_CASE("every kind is an Error with its message and place", "", sk::
   } catch (const sk::Error& e) {
     CHECK(std::string(e.what()) == "what failed: how to mend it");
     CHECK(std::string(e.where().file).find("error_test.cpp") != std::string::npos);
-    CHECK(e.where().line == 11);
+    CHECK(e.where().line == 12);
     CHECK(std::string(e.where().function).find("fail") == 0);
     return;
   }
@@ -33,6 +34,19 @@ TEST_CASE("a FileError names path, byte and reason") {
   const sk::FileError whole("x", -1, "cannot be opened");
   CHECK(std::string(whole.what()) == "x: cannot be opened");
   CHECK_THROWS_AS(throw whole, std::runtime_error);
+  const sk::FileError none("", -1, "cannot be opened", ENOENT);
+  CHECK(std::string(none.what()) == "an empty path, which names no file: cannot be opened: No such file or directory");
+  CHECK(none.path().empty());
+}
+
+TEST_CASE("a setting with a number that is no value of its enumeration is refused, with the words that there are", "[core]") {
+  enum class Way { near, far };
+  for (const Way way : {Way::near, Way::far})
+    CHECK_NOTHROW(sk::detail::demand_value("walk", ".way", way, Way::far, "near or far"));
+  for (const int number : {-1, 2, 7})
+    CHECK_THROWS_WITH(
+        sk::detail::demand_value("walk", ".way", static_cast<Way>(number), Way::far, "near or far"),
+        "walk: .way is " + std::to_string(number) + ", and no value of its enumeration has that number: give near or far");
 }
 
 TEST_CASE("no error prints what a terminal would obey", "[core]") {

@@ -303,6 +303,10 @@ TEST_CASE("options that contradict each other are refused in a sentence") {
         "loader: Partition::local needs .sizes of all 3 ranks, 2 are given");
   CHECK(says({.batch = 4, .ranks = 2, .rank = 1, .partition = Partition::local, .sizes = sizes}) ==
         "loader: .sizes says that rank 1 has 5 samples, its data set has 10");
+  CHECK(says({.batch = 4, .partition = static_cast<Partition>(2)}) ==
+        "loader: .partition is 2, and no value of its enumeration has that number: give shared or local");
+  CHECK(says({.batch = 4, .last = static_cast<LastBatch>(2)}).find("loader: .last is 2") == 0);
+  CHECK(says({.batch = 4, .prefetch = static_cast<Prefetch>(-1)}).find("loader: .prefetch is -1") == 0);
   CHECK(says({.batch = 4, .ranks = 2, .shards = 1}) ==
         "loader: 1 virtual shards are too few for 2 ranks: each rank holds at least one");
   CHECK(says({.batch = 4, .prefetch = Prefetch::off, .held = -1}) == "loader: .held is -1 batches: give 0 to 1000000");

@@ -56,6 +56,23 @@ TEST_CASE("a .npy file is mapped, and stays mapped as long as a copy is there") 
   for (std::size_t i = 0; i < 12; ++i) CHECK(kept.values[i] == static_cast<int>(i * i));
 }
 
+TEST_CASE("an array that was moved from keeps its file: its values are there whatever becomes of the other one") {
+  const support::TemporaryFolder folder;
+  sk::Tensor<std::int32_t, 1> a(sk::dims(5000));
+  for (long i = 0; i < 5000; ++i) a.data()[i] = static_cast<std::int32_t>(3 * i);
+  sk::save_npy(folder / "a.npy", a);
+  auto from = map_npy<std::int32_t>(folder / "a.npy");
+  MappedFile file = from.file;
+  {
+    const MappedNpy<std::int32_t> to = std::move(from);
+    const MappedFile other = std::move(file);
+    CHECK((to.values[4999] == 14997 && to.extents == std::vector<long>{5000} && other.bytes));
+  }
+  REQUIRE((from.file.bytes && file.bytes && file.size == from.file.size));
+  CHECK(from.extents == std::vector<long>{5000});
+  CHECK(from.values[4999] == 14997);
+}
+
 TEST_CASE("a file that is not what is mapped says how to mend it") {
   const support::TemporaryFolder folder;
   CHECK_THAT(fault(folder / "none.npy"), Contains("cannot be opened"));

@@ -199,6 +199,10 @@ TEST_CASE("a pass refuses what it cannot do", "[nn]") {
   Double<nn::Sequential<Linear<5>, Center>, sk::Shape<4>> coupled{sk::Seed{1}};
   CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.capacity = 4, .execution = sk::Execution::depth_first}}),
                     Catch::Contains("use Execution::layer_wise"));
+  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.capacity = 4, .execution = static_cast<sk::Execution>(3)}}),
+                    Catch::Contains("Executor: .execution is 3"));
+  CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.capacity = 4, .denormals = static_cast<sk::Denormals>(2)}}),
+                    Catch::Contains("give flush or keep"));
   CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {}}), Catch::Contains(".capacity must be given"));
   CHECK_THROWS_WITH((sk::Executor{coupled, nn::Mse{}, {.capacity = 1L << 62}}),
                     Catch::Contains("more than any memory has room for"));

@@ -115,6 +115,10 @@ template <class Scalar, class Kernel> void kernel_follows(Kernel&& conv, const C
     CHECK(std::all_of(dx.begin(), dx.end(), [](Scalar v) { return v == 5; }));
     for (double& v : db2) v *= 2;
     CHECK(apart(doubles(dbias), db2) < close);
+    c.dx = dx.data(), c.dweight = c.dbias = nullptr;  // of weights that are frozen
+    conv.backward(c);
+    CHECK(apart(doubles(dx), dx2) < close);
+    CHECK((dx.intact() && workspace.intact()));
   }
 }
 /// The one that is chosen.

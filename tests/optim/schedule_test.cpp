@@ -76,6 +76,25 @@ TEST_CASE("Schedules compose and are erased without losing anything", "[optim]")
   CHECK(then(constant(2), 5, then(constant(3), 5, constant(4)))(10) == 4.0f);
 }
 
+TEST_CASE("A first part as long as the fit, whose second part would never come, is refused", "[optim]") {
+  const auto bound = [](const Schedule& schedule, std::int64_t steps) {
+    (void)schedule.bound({.steps = steps, .steps_per_epoch = 5});
+  };
+  const auto whole = then(constant(1), 25, cosine());
+  CHECK_NOTHROW(bound(whole, 26));
+  CHECK_THROWS_WITH(bound(whole, 25),
+                    "then: the first part has 25 steps, and the fit has 25 for both: the second would never come; "
+                    "give the first fewer steps, or the fit more .epochs");
+  CHECK_THROWS_WITH(bound(whole, 1), Catch::Contains("the first part has 25 steps, and the fit has 1 for both"));
+  CHECK_THROWS_WITH(bound(then(constant(1), epochs(4), cosine()), 20), Catch::Contains("the first part has 20 steps"));
+  CHECK_THROWS_WITH(bound(warmup(5) * whole, 20), Catch::Contains("the first part has 25 steps"));
+  CHECK_THROWS_WITH(bound(then(constant(2), 5, then(constant(3), 5, constant(4))), 8),
+                    Catch::Contains("the first part has 5 steps, and the fit has 3 for both"));
+  CHECK_NOTHROW(bound(then(warmup(share(0.1)), share(0.1), cosine()), 1));  // one step is a share of one
+  CHECK_NOTHROW(whole.bound({.steps = 10, .steps_per_epoch = 5, .refuses_longer = false}));
+  CHECK_NOTHROW(whole.bound({.steps_per_epoch = 5, .refuses_longer = true}).wants_lengths());
+}
+
 TEST_CASE("Schedules refuse periods that are not positive", "[optim]") {
   CHECK_THROWS_WITH(step(0), "step: 0 steps; it takes a positive number");
   CHECK_THROWS_WITH(cosine(-1), Catch::Contains("cosine: -1 steps"));

@@ -174,6 +174,8 @@ TEST_CASE("65,535 arrays are opened in less than a second, and two of one name a
   twice.add("w", one);
   CHECK(text_of([&] { twice.add("w", one); }) ==
         "npz: " + folder / "twice.npz" + " has an array 'w' already: give each a name of its own");
+  CHECK(text_of([&] { twice.add("", one); }) ==
+        "npz: an array for " + folder / "twice.npz" + " has an empty name: no reader finds it by that; give it one");
   twice.close();
   CHECK(sk::load_npz(folder / "twice.npz").names().size() == 1);
   sk::NpzWriter two(folder / "two.npz");

@@ -25,6 +25,13 @@ TEST_CASE("options of fit that would do nothing without a word are refused") {
   refused({.clip_norm = -1}, "clip_norm");
   refused({.clip_norm = std::numeric_limits<double>::quiet_NaN()}, "clip_norm");
   refused({.threads = -2}, "threads");
+  refused({.on_nan = static_cast<sk::OnNan>(3)},
+          ".on_nan is 3, and no value of its enumeration has that number: give stop, skip");
+  refused({.loader = {.partition = static_cast<sk::data::Partition>(2)}}, "give shared or local");
+  refused({.loader = {.last = static_cast<sk::data::LastBatch>(-1)}}, ".loader.last is -1");
+  refused({.loader = {.prefetch = static_cast<sk::data::Prefetch>(3)}}, ".loader.prefetch is 3");
+  refused({.compute = {.execution = static_cast<sk::Execution>(3)}}, "give automatic, layer_wise or depth_first");
+  refused({.compute = {.denormals = static_cast<sk::Denormals>(2)}}, "give flush or keep");
 }
 
 TEST_CASE("weights are compared between steps only where a policy keeps them the same") {

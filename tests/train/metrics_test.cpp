@@ -138,6 +138,14 @@ TEST_CASE("confusion matrix against counting, and its measures by hand") {
   CHECK(small.precision(1) == Approx(6.0 / 7));
   CHECK(small.f1(1) == Approx(12.0 / 15));
   CHECK(small.value() == Approx(17.0 / 20));
+  for (const int none : {-1, 2, 100000}) {
+    const std::string said = "confusion matrix: there is no class " + std::to_string(none) + ": classes are numbered from 0 to 1";
+    CHECK_THROWS_WITH(small.recall(none), said);
+    CHECK_THROWS_WITH(small.precision(none), said);
+    CHECK_THROWS_WITH(small.f1(none), said);
+    CHECK_THROWS_WITH(small.at(0, none), said);
+    CHECK_THROWS_WITH(small.at(none, 1), said);
+  }
   CHECK(small.text() == "true\\as      0      1  recall\n      0     11      1  91.7 %\n      1      2      6  75.0 %\n");
 }
 

@@ -14,11 +14,14 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/relu.hpp>
+#include <skein/optim/adagrad.hpp>
+#include <skein/optim/adam.hpp>
 #include <skein/optim/kfac/kfac.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/commit_folder.hpp>
 #include <skein/train/not_finite.hpp>
@@ -72,6 +75,24 @@ struct Batch {
   long count = 0;
   operator int() const { return 0; }
 };
+/// One that makes a value of the optimizer's last array infinite: of what this rank has of it.
+template <class Trainer> struct BreaksState {
+  Trainer& trainer;
+  std::int64_t step;
+  void on_update(std::int64_t n) const {
+    auto& optimizer = trainer.train_step().optimizer();
+    if (n == step) optimizer.array(optimizer.arrays() - 1).data[0] = infinite;
+  }
+};
+/// What a fit of a network says of it on one rank.
+template <class Optimizer, class... Policy>
+std::string said_of_state(Model& model, const Optimizer& optimizer, sk::OnNan on_nan = sk::OnNan::stop, const Policy&... policy) {
+  sk::Trainer trainer{model, nn::Mse{}, optimizer, policy...};
+  sk::FitOptions how = options();
+  how.on_nan = on_nan;
+  how.callbacks = {BreaksState<decltype(trainer)>{trainer, 2}};
+  return support::thrown<sk::NotFiniteError>([&] { trainer.fit(points(), how); });
+}
 }  // namespace
 
 TEST_CASE("a fit whose only step makes infinite weights of a finite loss does not return as if it were well", "[train]") {
@@ -190,6 +211,58 @@ TEST_CASE("infinite statistics of a normalisation, and factors of Kfac, are no s
 #endif
 }
 
+TEST_CASE("second moments that have overflowed hold their weight for ever: they are no state to keep", "[train]") {
+  sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
+  for (long i = 0; i < 40; ++i) {
+    for (long j = 0; j < 3; ++j) x(i, j) = sk::random_uniform(5, 0, static_cast<std::uint64_t>(3 * i + j)) - 0.5f;
+    y(i, 0) = x(i, 0);
+  }
+  x(17, 1) = 1e23f;  // the gradient of its weight is finite, and the square of that is not
+  const auto data = sk::data::from_tensors(x, y);
+  const support::TemporaryFolder folder;
+  sk::FitOptions how = options();
+  how.loader.shuffle = false;
+  how.checkpoint = {.folder = folder / "run", .every = 1, .keep = 2};
+  using Line = sk::Model<nn::Sequential<nn::Linear<1>>, sk::Shape<3>>;
+  Line line{sk::Seed{3}};
+  line.modify()[Line::parameter("0.weight").offset + sk::row_pitch(1)] = 0;  // of the large input
+  sk::Trainer trainer{line, nn::Mse{}, sk::optim::Adam{.lr = 1e-30f}};
+  CHECK_THAT(
+      support::thrown<sk::NotFiniteError>([&] { trainer.fit(data, how); }),
+      Catch::StartsWith("fit: the optimizer's array 'optimizer/1/0.weight' is not finite after step 2 (epoch 1), whose own "
+                        "loss was finite; the rate is "));
+  CHECK(sk::train::CommitFolder(folder / "run").steps() == std::vector<std::int64_t>{1});
+}
+
+TEST_CASE("an optimizer's array that is not finite is found whatever has it, but where fit trains on", "[train]") {
+  const std::string second = "fit: the optimizer's array 'optimizer/1/0.weight' is not finite after step 4 (epoch 1)";
+  Model model{sk::Seed{3}};
+  for (const sk::OnNan on_nan : {sk::OnNan::stop, sk::OnNan::skip})
+    CHECK_THAT(said_of_state(model, sk::optim::Adam{}, on_nan), Catch::StartsWith(second));
+  CHECK_THAT(said_of_state(model, sk::optim::Adam{}, sk::OnNan::go_on), !Catch::Contains("not finite"));
+  CHECK_THAT(said_of_state(model, sk::optim::Adagrad{}), Catch::StartsWith("fit: the optimizer's array 'optimizer/0/0.weight'"));
+  // Each of two ranks has a part of the arrays, and finds its own.
+  CHECK_THROWS_WITH(sk::spawn(2,
+                              [&](sk::ThreadComm& world) {
+                                Model own{sk::Seed{3}};
+                                const std::string said =
+                                    said_of_state(own, sk::optim::Adam{}, sk::OnNan::stop,
+                                                  sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}});
+                                throw sk::ArgumentError(said);
+                              }),
+                    Catch::Contains("fit: the optimizer's array 'optimizer/1/"));
+  CHECK_THROWS_WITH(sk::spawn(2,
+                              [&](sk::ThreadComm& world) {
+                                const sk::parallel::Pipeline<First, Second> pipeline{world, {.micro_batches = 2}};
+                                auto stages = pipeline.model<sk::Shape<3>>(sk::Seed{1});
+                                sk::Trainer trainer{stages, nn::Mse{}, sk::optim::Adam{}, pipeline};
+                                sk::FitOptions how = options();
+                                if (world.rank() == 1) how.callbacks = {BreaksState<decltype(trainer)>{trainer, 2}};
+                                trainer.fit(points(), how);
+                              }),
+                    Catch::Contains("the optimizer's array 'optimizer/1/2.weight' is not finite after step 4"));
+}
+
 TEST_CASE("steps that overflow by a scale which cannot fall are not skipped for ever without a word", "[train]") {
   using Half = sk::Model<Net, sk::Shape<3>, sk::Cpu, sk::precision::fp16>;
   const auto data = points();
@@ -232,4 +305,25 @@ TEST_CASE("the search for the first layer restores the weights also where an eva
   Fails fails{model};
   CHECK_THROWS_AS(sk::train::first_layer_not_finite(fails, Batch{}), std::bad_alloc);
   CHECK(std::vector<float>(model.parameters().begin(), model.parameters().end()) == before);
+}
+
+TEST_CASE("what the optimizer remembers of frozen parameters may be infinite, and a part of it is named by its place",
+          "[train]") {
+  const auto& program = Model::program;
+  const sk::plan::Entry first = program.parameters()[0], last = program.parameters()[3];
+  std::vector<double> state(static_cast<std::size_t>(program.stored_parameters), 1.0);
+  const auto found = [&](long begin, const std::vector<sk::optim::ParameterGroupRange>& ranges) {
+    const std::span<const double> part(state.data() + begin, state.size() - static_cast<std::size_t>(begin));
+    return sk::train::first_state_not_finite<double>(part, {begin, program.stored_parameters}, "optimizer/0/",
+                                                     program.parameters(), program.parts(), {ranges.data(), ranges.size()});
+  };
+  CHECK(found(0, {}).empty());
+  state[static_cast<std::size_t>(first.offset)] = infinite;
+  CHECK(found(0, {}) == "the optimizer's array 'optimizer/0/0.weight' is not finite");
+  CHECK(found(first.offset + 1, {}).empty());
+  const sk::optim::ParameterGroupRange frozen{.begin = first.offset, .end = first.offset + first.stored, .frozen = true};
+  CHECK(found(0, {frozen}).empty());
+  state[static_cast<std::size_t>(last.offset)] = std::nan("");
+  CHECK(found(0, {frozen}) == "the optimizer's array 'optimizer/0/2.bias' is not finite");
+  CHECK(found(last.offset, {}) == "the optimizer's array 'optimizer/0/2.bias' is not finite");
 }

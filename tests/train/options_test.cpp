@@ -134,6 +134,10 @@ TEST_CASE("a schedule that is a rate, or over in the first of many epochs, is re
   CHECK(refused(optim::linear(1, 0.2, optim::epochs(1))).empty());
   CHECK(refused(optim::then(optim::warmup(optim::epochs(1)), optim::epochs(1), optim::constant(0.3))).empty());
   CHECK(refused(optim::then(optim::constant(1), optim::epochs(1), optim::constant(0.1))).empty());
+  CHECK(
+      refused(optim::then(optim::constant(1), 25, optim::constant(0.1))) ==
+      "then: the first part has 25 steps, and the fit has 20 for both: the second would never come; give the first fewer steps, "
+      "or the fit more .epochs");
   CHECK(refused(optim::exponential(0.9)).empty());
   CHECK(refused(optim::constant(0.1)).empty());
   CHECK(refused(optim::one_cycle()).empty());

@@ -6,6 +6,7 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include <skein/ops/for_each.hpp>
@@ -17,6 +18,13 @@
 
 namespace experiments {
 
+/// How many of the links begin at each node.
+inline std::vector<std::int64_t> out_degrees(std::span<const std::int32_t> from, long nodes) {
+  std::vector<std::int64_t> degrees(static_cast<std::size_t>(nodes));
+  for (const std::int32_t node : from) ++degrees[static_cast<std::size_t>(node)];
+  return degrees;
+}
+
 /// The graph as the iteration needs it, on the host. An edge that is there twice counts once.
 struct Links {
   sk::Csr<void> in;               // row j: the nodes that link to j      (nodes, nodes)
@@ -27,11 +35,12 @@ struct Links {
   explicit Links(const EdgeList& g)
       : in(sk::Csr<void>::from_triples(g.nodes(), g.nodes(), g.to, g.from)), share(sk::dims(g.nodes())),
         dangling(sk::dims(g.nodes())) {
-    for (long k = 0; k < in.entries(); ++k) share.data()[in.indices().data[k]] += 1;
+    const std::vector<std::int64_t> degrees = out_degrees({in.indices().data, static_cast<std::size_t>(in.entries())}, nodes());
     for (long i = 0; i < nodes(); ++i) {
-      dangling.data()[i] = share.data()[i] > 0 ? 0.f : 1.f;
-      any_dangling |= !(share.data()[i] > 0);
-      if (share.data()[i] > 0) share.data()[i] = 1 / share.data()[i];
+      const std::int64_t links = degrees[static_cast<std::size_t>(i)];
+      dangling.data()[i] = links > 0 ? 0.f : 1.f;
+      any_dangling |= links == 0;
+      if (links > 0) share.data()[i] = 1 / static_cast<float>(links);
     }
   }
   long nodes() const { return in.rows(); }

@@ -95,6 +95,9 @@ SKEIN_INLINE void detail::refuse_index(long index, long size, int axis) {
   throw ShapeError(text("index {} of axis {} is not within [0, {})", index, axis, size));
 }
 
+SKEIN_INLINE void detail::refuse_value(const char* who, const char* setting, long long value, const char* words) {
+  throw ArgumentError(text("{}: {} is {}, and no value of its enumeration has that number: give {}", who, setting, value, words));
+}
 SKEIN_INLINE void detail::refuse_moved(const char* what) {
   throw ArgumentError(
       text("{} was moved from, and has nothing: use the one that it was moved to, and make a Trainer, Executor or "
@@ -102,9 +105,15 @@ SKEIN_INLINE void detail::refuse_moved(const char* what) {
            what));
 }
 
+namespace detail {
+/// A file as a message calls it.
+SKEIN_INLINE std::string said_file(const std::string& path, long long offset) {
+  const std::string name = path.empty() ? "an empty path, which names no file" : path;
+  return offset >= 0 ? text("{} (byte {})", name, offset) : name;
+}
+}  // namespace detail
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, SourceLocation where)
-    : Error(offset >= 0 ? text("{} (byte {}): {}", path, offset, what) : text("{}: {}", path, what), where), path_(path),
-      offset_(offset) {}
+    : Error(text("{}: {}", detail::said_file(path, offset), what), where), path_(path), offset_(offset) {}
 SKEIN_INLINE FileError::FileError(const std::string& path, long long offset, const std::string& what, int error,
                                   SourceLocation where)
     : FileError(path, offset, text("{}: {}", what, std::strerror(error)), where) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "../core/error.hpp"
@@ -20,6 +21,12 @@ namespace skein::inline SKEIN_ABI::data {
 struct MappedFile {
   std::shared_ptr<const unsigned char> bytes;
   std::size_t size = 0;
+
+  MappedFile() = default;
+  MappedFile(std::shared_ptr<const unsigned char> mapped, std::size_t count) : bytes(std::move(mapped)), size(count) {}
+  /// Shares the file. There is no other move: what was moved from keeps it.
+  MappedFile(const MappedFile&) = default;
+  MappedFile& operator=(const MappedFile&) = default;
 };
 /// Maps a plain file. Throws FileError where there is none, or nothing in it.
 MappedFile map_file(const std::string& path);
@@ -35,6 +42,11 @@ template <class Scalar> struct MappedNpy {
   std::vector<long> extents;
   std::span<const Scalar> values;
   MappedFile file;  ///< keeps the values there
+
+  MappedNpy() = default;
+  /// Shares the file. There is no other move: what was moved from is as it was.
+  MappedNpy(const MappedNpy&) = default;
+  MappedNpy& operator=(const MappedNpy&) = default;
 };
 
 /// Maps an array of exactly this type. The file is not believed: its length, type and order are looked at first. It must not be

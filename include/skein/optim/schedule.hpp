@@ -28,7 +28,7 @@ template <class F> concept ScheduleFunction = std::copy_constructible<F> && requ
 struct FitLength {
   std::int64_t steps = 0;            ///< optimizer steps of the whole fit
   std::int64_t steps_per_epoch = 0;  ///< optimizer steps of an epoch
-  bool refuses_longer = true;        ///< a warm-up that is longer than the fit
+  bool refuses_longer = true;        ///< a warm-up that is longer than the fit, a first part of then() that is as long
 };
 
 /// A length of a schedule: a number of optimizer steps, of epochs, or a share of the whole fit.
@@ -179,9 +179,12 @@ template <class A, class B> struct Then : ComposableOf<Then<A, B>> {
     visit_lengths(next, visit);
   }
 };
+/// Throws ArgumentError where the first part of a Then, of so many steps, leaves nothing of a fit to the second.
+void demand_second_part(const Length& first, const FitLength& fit);
 /// Of a Then: the lengths of `next` are bound to what is left of the fit.
 template <class A, class B> void bind(Then<A, B>& function, const FitLength& fit) {
   function.steps = function.steps.bound(fit);
+  demand_second_part(function.steps, fit);
   bind(function.first, fit);
   const std::int64_t left = fit.steps - static_cast<std::int64_t>(function.steps.steps());
   bind(function.next, FitLength{std::max<std::int64_t>(1, left), fit.steps_per_epoch, fit.refuses_longer});
@@ -233,7 +236,8 @@ schedules::OneCycle one_cycle(Length steps = whole_fit, double rise = 0.3, doubl
 /// The linear scaling rule: lr * ranks, reached from lr in `warmup_steps` (0: at once), which a fit refuses where it is shorter.
 /// Goyal et al., arXiv:1706.02677.
 schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps = 0);
-/// `first` for so many steps, then `next` from its own step 0 on. PyTorch's SequentialLR.
+/// `first` for so many steps, then `next` from its own step 0 on. A fit that ends before `next` begins refuses it. PyTorch's
+/// SequentialLR.
 template <ScheduleFunction A, ScheduleFunction B> schedules::Then<A, B> then(A first, Length steps, B next) {
   schedules::demand_steps("then", steps);
   return {{}, first, steps, next};

@@ -95,6 +95,16 @@ SKEIN_INLINE void demand_steps(const char* name, const Length& length) {
     throw ArgumentError(text("{}: {} epochs, or of the fit; it takes a positive number, and a finite one", name, length.value()));
 }
 
+/// In a fit of one step that one is any share of it, at least.
+SKEIN_INLINE void demand_second_part(const Length& first, const FitLength& fit) {
+  const auto steps = static_cast<std::int64_t>(first.steps());
+  if (!fit.refuses_longer || fit.steps < 1 || steps < std::max<std::int64_t>(2, fit.steps)) return;
+  throw ArgumentError(
+      text("then: the first part has {} steps, and the fit has {} for both: the second would never come; give the first fewer "
+           "steps, or the fit more .epochs",
+           steps, fit.steps));
+}
+
 SKEIN_INLINE void demand_factor(const char* schedule, const char* name, double factor) {
   if (factor >= 0 && factor <= 3.4e38) return;
   throw ArgumentError(

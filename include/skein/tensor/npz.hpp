@@ -124,7 +124,7 @@ class NpzWriter {
   /// lost.
   ~NpzWriter();
 
-  /// Throws ArgumentError for a name that the file has already.
+  /// Throws ArgumentError for a name that the file has already, and for an empty one.
   template <TensorExpression E> void add(const std::string& name, const E& e) {
     using T = std::remove_cvref_t<E>;
     if constexpr (!std::is_same_v<typename T::Device, Cpu>) {

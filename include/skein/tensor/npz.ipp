@@ -255,6 +255,8 @@ SKEIN_INLINE void NpzWriter::check_fits(const std::string& name, std::uint64_t b
 
 SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& plain) {
   if (!file_) throw FileError(path_, -1, "is closed already");
+  if (name == ".npy")
+    throw ArgumentError("npz: an array for " + path_ + " has an empty name: no reader finds it by that; give it one");
   if (names_.count(name))
     throw ArgumentError("npz: " + path_ + " has an array " + in_quotes(name.substr(0, name.size() - 4)) +
                         " already: give each a name of its own");

@@ -33,11 +33,23 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
            about, place.step > 0 ? text(" and {} steps of the next", place.step) : std::string(), epochs));
 }
 
+/// Throws ArgumentError where a setting that is an enumeration has another number than its values.
+inline void check_fit_enumerations(const FitOptions& o) {
+  using skein::detail::demand_value;
+  demand_value("fit", ".on_nan", o.on_nan, OnNan::go_on, "stop, skip or go_on");
+  demand_value("fit", ".loader.partition", o.loader.partition, data::Partition::local, "shared or local");
+  demand_value("fit", ".loader.last", o.loader.last, data::LastBatch::drop, "keep or drop");
+  demand_value("fit", ".loader.prefetch", o.loader.prefetch, data::Prefetch::off, "automatic, on or off");
+  demand_value("fit", ".compute.execution", o.compute.execution, Execution::depth_first, "automatic, layer_wise or depth_first");
+  demand_value("fit", ".compute.denormals", o.compute.denormals, Denormals::keep, "flush or keep");
+}
+
 /// Throws ArgumentError for options that would do nothing, or harm, without a word.
 inline void check_fit_options(const FitOptions& options) {
   optim::check_clip_norm("fit", options.clip_norm);
   nn::check_threads("fit", options.threads);
   check_interrupt(options.interrupt);
+  check_fit_enumerations(options);
   if (!options.metrics.empty() && !options.validate)
     throw ArgumentError(
         "fit: .metrics are of the validation, and no .validate set is given: give one (the training set too can be it), or ask "

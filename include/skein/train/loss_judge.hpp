@@ -54,7 +54,8 @@ template <class Scalar> class LossJudge {
       stop(sums, epoch, factor, true, {});
   }
   /// What the steps have left, before it is evaluated or kept: the last one's own loss was finite. Throws NotFiniteError where a
-  /// weight, a running statistic or a factor of Kfac is not, also where such steps are left out: no later step mends them.
+  /// weight, a running statistic, an array of the optimizer or a factor of Kfac is not, also where such steps are left out: no
+  /// later step mends them.
   void look_at_parts(int epoch, double factor) {
     if (on_nan_ == OnNan::go_on) return;
     std::string part = training_.part_not_finite();

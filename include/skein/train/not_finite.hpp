@@ -25,8 +25,8 @@ namespace skein::inline SKEIN_ABI {
 enum class OnNan { stop, skip, go_on };
 
 /// What fit throws where the loss is not a finite number: step, rate, norm of the gradients, first layer that is not finite. Also
-/// where the last step of an epoch, or the one before a commit, has left weights, running statistics or factors of Kfac that are
-/// none: no loss has shown them yet.
+/// where the last step of an epoch, or the one before a commit, has left weights, running statistics, arrays of the optimizer or
+/// factors of Kfac that are none: no loss has shown them yet.
 class NotFiniteError : public Error {
  public:
   explicit NotFiniteError(const std::string& what, SourceLocation where = SourceLocation::current()) : Error(what, where) {}
@@ -67,6 +67,12 @@ template <class Program> std::vector<LayerRange> layers_with_parameters(const Pr
 template <class Scalar> std::string first_buffer_not_finite(std::span<const Scalar> values, plan::Range part,
                                                             std::span<const plan::Entry> buffers,
                                                             std::span<const plan::PathPart> parts);
+/// "the optimizer's array 'optimizer/1/0.weight' is not finite", as files name it, of the first among the rows of its `part` that
+/// are not frozen; "" where there is none. An infinite second moment makes steps of 0: no loss ever shows it.
+template <class Scalar> std::string first_state_not_finite(std::span<const Scalar> values, plan::Range part,
+                                                           const std::string& prefix, std::span<const plan::Entry> parameters,
+                                                           std::span<const plan::PathPart> parts,
+                                                           std::span<const optim::ParameterGroupRange> ranges = {});
 /// "a weight of layer '2' (Linear<10>) is not finite", of the first layer with such a weight among the parameters `part`, whose
 /// values are given; "" where there is none. Ranges that are frozen are not looked at: a mask may be infinite.
 template <class Scalar> std::string first_weight_not_finite(std::span<const Scalar> values, plan::Range part,
@@ -124,6 +130,12 @@ extern template std::string first_buffer_not_finite<float>(std::span<const float
                                                            std::span<const plan::PathPart>);
 extern template std::string first_buffer_not_finite<double>(std::span<const double>, plan::Range, std::span<const plan::Entry>,
                                                             std::span<const plan::PathPart>);
+extern template std::string first_state_not_finite<float>(std::span<const float>, plan::Range, const std::string&,
+                                                          std::span<const plan::Entry>, std::span<const plan::PathPart>,
+                                                          std::span<const optim::ParameterGroupRange>);
+extern template std::string first_state_not_finite<double>(std::span<const double>, plan::Range, const std::string&,
+                                                           std::span<const plan::Entry>, std::span<const plan::PathPart>,
+                                                           std::span<const optim::ParameterGroupRange>);
 extern template std::string first_weight_not_finite<float>(std::span<const float>, plan::Range, const std::vector<LayerRange>&,
                                                            std::span<const optim::ParameterGroupRange>);
 extern template std::string first_weight_not_finite<double>(std::span<const double>, plan::Range, const std::vector<LayerRange>&,

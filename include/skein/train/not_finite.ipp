@@ -42,6 +42,23 @@ template <class Scalar> std::string first_buffer_not_finite(std::span<const Scal
       return "the running statistic '" + std::string(std::string_view(plan::name_of(parts, e))) + "' is not finite";
   return at >= 0 ? "a running statistic is not finite" : "";
 }
+/// Of the rows of what is trained.
+template <class Scalar> std::string first_state_not_finite(std::span<const Scalar> values, plan::Range part,
+                                                           const std::string& prefix, std::span<const plan::Entry> parameters,
+                                                           std::span<const plan::PathPart> parts,
+                                                           std::span<const optim::ParameterGroupRange> ranges) {
+  for (const plan::Entry& e : parameters) {
+    const long begin = std::max(e.offset, part.begin), end = std::min(e.offset + e.stored, part.end);
+    const bool frozen = std::any_of(ranges.begin(), ranges.end(), [&](const optim::ParameterGroupRange& r) {
+      return r.frozen && r.begin <= e.offset && e.offset < r.end;
+    });
+    if (begin >= end || frozen) continue;
+    const auto own = values.subspan(static_cast<std::size_t>(begin - part.begin), static_cast<std::size_t>(end - begin));
+    if (data::detail::first_not_finite(own) >= 0)
+      return "the optimizer's array '" + prefix + std::string(std::string_view(plan::name_of(parts, e))) + "' is not finite";
+  }
+  return {};
+}
 /// Of the part of each layer that is trained.
 template <class Scalar> std::string first_weight_not_finite(std::span<const Scalar> values, plan::Range part,
                                                             const std::vector<LayerRange>& layers,

@@ -32,6 +32,12 @@ template <class TrainStep, class Visit> void each_buffer_part(TrainStep& train_s
     visit(plan::Range{0, static_cast<long>(buffers.size)}, buffers.data);
   }
 }
+/// Calls visit(range of the whole network's, values on the device) for what this process has of the optimizer's array k.
+template <class TrainStep, class Visit> void each_state_part(TrainStep& train_step, int k, Visit&& visit) {
+  if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>)
+    train_step.each_state_part(k, std::forward<Visit>(visit));
+  else visit(train_step.optimizer().kept(), train_step.optimizer().array(k).data);
+}
 /// Is there a section "policy".
 template <class TrainStep> inline constexpr bool policy_keeps_state =
     parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;

@@ -16,8 +16,8 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// In a sentence without its end: a weight that this process trains, a running statistic, a factor of Kfac; "" where all of them
-/// are finite numbers. `host` is memory for the copies of a device's arrays.
+/// In a sentence without its end: a weight that this process trains, a running statistic, an array of the optimizer, a factor of
+/// Kfac; "" where all of them are finite numbers. `host` is memory for the copies of a device's arrays.
 template <class TrainStep>
 std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename TrainStep::Scalar, typename TrainStep::Device>& host) {
   using Scalar = typename TrainStep::Scalar;
@@ -40,6 +40,12 @@ std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename Train
       return first_buffer_not_finite<Scalar>(here, part, program.buffers(), program.parts());
     });
   });
+  for (int k = 0; k < train_step.optimizer().arrays(); ++k)
+    each_state_part(train_step, k, [&](plan::Range part, const Scalar* values) {
+      look(part, values, [&](std::span<const Scalar> here) {
+        return first_state_not_finite<Scalar>(here, part, state_prefix(k), program.parameters(), program.parts(), ranges);
+      });
+    });
   if constexpr (keeps_curvature<TrainStep>)
     if (found.empty()) found = train_step.curvature().not_finite();
   return found;

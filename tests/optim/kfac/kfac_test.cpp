@@ -621,6 +621,8 @@ TEST_CASE("Kfac refuses what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((optim::Kfac{.damping = 0}.check()), Catch::Contains("Kfac{.damping = 0}: the damping must be positive"));
   CHECK_THROWS_WITH((optim::Kfac{.damping = INFINITY}.check()), Catch::Contains("Kfac{.damping = inf}: it must be finite"));
   CHECK_THROWS_WITH((optim::Kfac{.inverse_every = 0}.check()), Catch::Contains("an interval is at least one step"));
+  CHECK_THROWS_WITH((optim::Kfac{.inverse = static_cast<optim::KfacInverse>(9)}.check()),
+                    Catch::Contains("give eigen or cholesky"));
   CHECK_THROWS_WITH((optim::Kfac{.inverse_rank = 8}.check()), Catch::Contains("goes with .inverse = KfacInverse::cholesky"));
   CHECK_THROWS_WITH((optim::Kfac{.inverse = optim::KfacInverse::cholesky, .inverse_rank = -1}.check()),
                     Catch::Contains("0 is whole inverses"));

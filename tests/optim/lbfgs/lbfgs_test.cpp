@@ -159,6 +159,8 @@ TEST_CASE("L-BFGS refuses what makes no sense, and leaves the weights where the 
   sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .threads = 1}};
   const auto closure = [&] { return executor.forward_backward(points.view()).mean(); };
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.lr = 0}, model}), Catch::Contains("Lbfgs{.lr = 0}: the length of a step is above 0"));
+  CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.line_search = static_cast<LineSearch>(2)}, model}),
+                    Catch::Contains("Lbfgs: .line_search is 2") && Catch::Contains("give none or strong_wolfe"));
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.max_iterations = 0}, model}), Catch::Contains("at least one iteration"));
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.history = 0}, model}), Catch::Contains("at least one pair"));
   CHECK(BoundLbfgs{Lbfgs{.max_iterations = 500000000}, model}.options().max_evaluations == 625000000);

@@ -105,4 +105,5 @@ TEST_CASE("Lamb, Lars and Muon refuse what makes no sense", "[optim]") {
   refuses(sk::optim::Lars{.trust = INFINITY}, "Lars{.trust = inf}: it must be finite");
   refuses(Muon{.momentum = 1}, "Muon{.momentum = 1}");
   refuses(Muon{.steps = 0}, "from 1 to 99 steps");
+  refuses(Muon{.scale = static_cast<MuonScale>(7)}, "Muon: .scale is 7, and no value of its enumeration has that number");
 }

@@ -40,7 +40,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   }
 
   /// winners: (batch, P.winner_bytes()), null where nothing pools. c.y is read where there is ReLU. make(n, to), where it is
-  /// given, writes image n's gradient of the convolution's output.
+  /// given, writes image n's gradient of the convolution's output. What is null, dweight, dbias or dx, is left out.
   template <class Make> static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const ArgMax* winners, Make make) {
     constexpr int group = P.group();
     constexpr bool made = !std::is_same_v<Make, NothingMade>, copies = !Dense::possible || P.pads_backward();
@@ -57,16 +57,17 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
       const Scalar* g = P.g.relu || made ? masked : c.dy + n * P.g.out_count();
       for (int i = 0; i < count; ++i) {
-        if constexpr (copies) take(c.x + (n + i) * P.conv().in_count(), images + i * P.padded_image());
+        if constexpr (copies)
+          if (c.dweight) take(c.x + (n + i) * P.conv().in_count(), images + i * P.padded_image());
         if constexpr (made) make(n + i, masked + i * P.masked());
         else if (P.g.relu) mask(c.y + (n + i) * P.g.out_count(), c.dy + (n + i) * P.g.out_count(), masked + i * P.masked());
         if (c.dbias) add_pixels(g + i * g_pitch, bias);
       }
       const ArgMax* places = winners ? winners + n * P.winner_bytes() : nullptr;
       if constexpr (Dense::possible) {
-        for (int i = 0; i < count; ++i)
+        for (int i = 0; i < count && c.dweight; ++i)
           Dense::add(copies ? images + i * P.padded_image() : c.x + (n + i) * P.conv().in_count(), g + i * g_pitch, c.dweight);
-      } else {
+      } else if (c.dweight) {
         each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
           weights<R, W>(images, g, g_pitch, places, count, row, v, dweight);
         });
@@ -84,7 +85,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     }
     for (int f = 0; f < filters; ++f) {
       for (int r = 0; c.dbias && r < repeats; ++r) c.dbias[f] += bias[r * filters + f];
-      if constexpr (Dense::possible) continue;
+      if (Dense::possible || !c.dweight) continue;
       for (int ky = 0; ky < kernel; ++ky)
         for (int k = 0; k < P.row_values(); ++k)
           c.dweight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] += dweight[f * filter_pitch + ky * pitch + k];

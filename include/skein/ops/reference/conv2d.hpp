@@ -69,7 +69,7 @@ struct Conv2dGeometry {
   }
 };
 
-/// The memory of one call: `batch` dense images. Gradients are added to; dx is written, null where nobody wants it.
+/// The memory of one call: `batch` dense images. Gradients are added to; dx is written. Null, on the Cpu: nobody wants it.
 template <class Scalar> struct Conv2dCall {
   long batch = 0;
   const Scalar* x = nullptr;       ///< (batch, depth, height, width, channels)

@@ -51,6 +51,7 @@ struct Kfac {
     detail::demand(factor_every >= 1, "Kfac", "factor_every", factor_every, "an interval is at least one step");
     detail::demand(inverse_every >= 1, "Kfac", "inverse_every", inverse_every, "an interval is at least one step");
     detail::demand_share("Kfac", "factor_decay", factor_decay);
+    skein::detail::demand_value("Kfac", ".inverse", inverse, KfacInverse::cholesky, "eigen or cholesky");
     detail::demand(inverse_rank >= 0, "Kfac", "inverse_rank", inverse_rank, "a number of eigenvectors; 0 is whole inverses");
     detail::demand(inverse_rank == 0 || inverse == KfacInverse::cholesky, "Kfac", "inverse_rank", inverse_rank,
                    "it goes with .inverse = KfacInverse::cholesky; KfacInverse::eigen takes all eigenvectors");

@@ -41,6 +41,7 @@ struct Lbfgs {
     detail::demand(max_evaluations >= 0, "Lbfgs", "max_evaluations", max_evaluations,
                    "evaluations of the closure are counted from 1; 0: 5/4 of the iterations");
     detail::demand(history >= 1, "Lbfgs", "history", history, "at least one pair is kept, usually 10 to 100");
+    skein::detail::demand_value("Lbfgs", ".line_search", line_search, LineSearch::strong_wolfe, "none or strong_wolfe");
     detail::demand(tolerance_gradient >= 0, "Lbfgs", "tolerance_gradient", tolerance_gradient, "a tolerance is not negative");
     detail::demand(tolerance_change >= 0, "Lbfgs", "tolerance_change", tolerance_change, "a tolerance is not negative");
   }

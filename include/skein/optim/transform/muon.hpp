@@ -38,6 +38,7 @@ struct Muon {
   void check() const {
     detail::demand_share("Muon", "momentum", momentum);
     detail::demand(steps >= 1 && steps < 100, "Muon", "steps", steps, "from 1 to 99 steps, of which five are usual");
+    skein::detail::demand_value("Muon", ".scale", scale, MuonScale::original, "rms or original");
     detail::demand_share("Muon", "beta1", beta1);
     detail::demand_share("Muon", "beta2", beta2);
     detail::demand_epsilon("Muon", epsilon);

@@ -193,6 +193,10 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   template <class Visit> void each_parameter_part(Visit&& visit) { files_.each_part(0, std::forward<Visit>(visit)); }
   /// The same of what this process has of the buffers, which are each replica's own.
   template <class Visit> void each_buffer_part(Visit&& visit) { files_.each_part(1, std::forward<Visit>(visit)); }
+  /// The same of the optimizer's array k.
+  template <class Visit> void each_state_part(int k, Visit&& visit) {
+    files_.each_part(static_cast<std::size_t>(2 + k), std::forward<Visit>(visit));
+  }
   /// visit(array, range, writes) for each array that each_weight_array() visits, in its order: 0 are parameters, 1 buffers; its
   /// range of the whole network's, and whether this process writes it.
   template <class Visit> void each_weight_range(Visit&& visit) { files_.each_weight_range(std::forward<Visit>(visit)); }

@@ -54,7 +54,12 @@ class ConfusionMatrix {
     return correct / all;
   }
 
-  double at(int truth, int predicted) const { return counts_[index(truth, predicted)]; }
+  /// How often the first class was taken for the second. Throws ArgumentError, as the measures below do, for a class that is not
+  /// there.
+  double at(int truth, int predicted) const {
+    check_class(truth), check_class(predicted);
+    return counts_[index(truth, predicted)];
+  }
   /// Of the samples taken for this class, the share that was right; NaN where there are none.
   double precision(int of) const {
     double taken = 0;
@@ -84,6 +89,11 @@ class ConfusionMatrix {
   std::size_t index(int truth, int predicted) const {
     return static_cast<std::size_t>(truth) * static_cast<std::size_t>(classes_) + static_cast<std::size_t>(predicted);
   }
+  void check_class(int c) const {
+    if (c < 0 || c >= classes_) [[unlikely]]
+      refuse_class(c);
+  }
+  [[noreturn]] void refuse_class(int c) const;
   std::string class_name(int c) const;
 
   int classes_;

@@ -21,6 +21,11 @@ SKEIN_INLINE ConfusionMatrix::ConfusionMatrix(std::vector<std::string> names) : 
   names_ = std::move(names);
 }
 
+SKEIN_INLINE void ConfusionMatrix::refuse_class(int c) const {
+  throw ArgumentError("confusion matrix: there is no class " + std::to_string(c) + ": classes are numbered from 0 to " +
+                      std::to_string(classes_ - 1));
+}
+
 SKEIN_INLINE std::string ConfusionMatrix::class_name(int c) const {
   return names_.empty() ? std::to_string(c) : names_[static_cast<std::size_t>(c)];
 }
