@@ -1,6 +1,6 @@
 // expect: Staleness<S> is the number of steps that the fastest worker may run ahead: 0 (synchronous) or more
 // SPDX-License-Identifier: Apache-2.0
-#include <skein/parallel/server/server_messages.hpp>
+#include <skein/parallel/staleness.hpp>
 
 #ifdef SKEIN_TWIN
 using Bound = skein::parallel::Staleness<0>;

@@ -16,6 +16,7 @@
 #include "../plan/program.hpp"
 #include "clip.hpp"
 #include "optimizer.hpp"
+#include "step_checks.hpp"
 #include "transform/transform.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {

@@ -6,7 +6,7 @@
 
 #include "../core/error.hpp"
 #include "../core/text.hpp"
-#include "../optim/transform/transform.hpp"
+#include "../optim/step_checks.hpp"
 #include "fit_facts.hpp"
 #include "options.hpp"
 #include "signal_watch.hpp"

@@ -91,7 +91,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
     const auto& batch = parts_.device.stage(given);
     nn::lap(loss(), StepPart::load);
-    update_loss_scale();
+    update_scale();
     optim::join_accumulation(options.accumulate, accumulated_);
     if (accumulated_ == 0) {  // of an accumulation, its first batch
       if (parts_.policy_state.before_step(step_ + 1)) model().weights().changed();
@@ -177,7 +177,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   const Loss& loss() const { return parts_.loss; }
   /// Optimizer steps so far, without those that were skipped. Waits for a device where the loss is scaled.
   std::int64_t steps() const {
-    update_loss_scale();
+    update_scale();
     return step_;
   }
   void set_steps(std::int64_t n) { step_ = n; }
@@ -185,14 +185,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// where that is another. Throws ArgumentError for values that cannot scale.
   void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
     scaling.check();
-    update_loss_scale();
+    update_scale();
     if (scaling == scale_.scaler().options()) return;
     scale_.set(scaling), accumulated_ = 0;  // gradients that wait for their update have the scale before
     parts_.device.forget();                 // a captured step looks for overflows, or does not
   }
   /// The scale as it stands. Waits for a device.
   optim::LossScaler& loss_scaler() requires Model::scales_loss {
-    update_loss_scale();
+    update_scale();
     return scale_.scaler();
   }
   /// Was the update of the last step that had one left out, since its loss or the norm of its gradients is not finite: see
@@ -268,13 +268,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
           on_host<Device> && step.look && parts_.memory.overflowed;  // on all ranks; a device sees to it itself
       scale_.note(overflowed);
       if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model());
-      if (overflowed) return update_loss_scale();
+      if (overflowed) return update_scale();
     }
     parts_.weights->changed();  // by the optimizer, and by what follows: no pass begins in between
     (void)parts_.policy_state.after_step({step_, samples_, step.expected_weight});
   }
   /// Takes note of whether the last step counts: the scale and the steps follow.
-  void update_loss_scale() const {
+  void update_scale() const {
     if constexpr (Model::scales_loss)
       if (!scale_.settle(parts_.device)) --step_;
   }

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "../comm_policy_state.hpp"
-#include "../server/wait_with_deadline.hpp"
-#include "../server/server_messages.hpp"
+#include "../staleness.hpp"
+#include "../wait_with_deadline.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -45,7 +45,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   /// is known that is at most Bound steps old. With Bound 0 all ranks' weights keep their mean.
   bool after_step(const StepDone&) {
     if (peers_.empty()) return false;
-    const auto before = Clock::now();
+    const auto exposed = this->waiting();
     ++step_;
     for (Peer& p : peers_) {
       p.newest = step_;
@@ -62,7 +62,6 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       else send(p);
     }
     average();
-    this->add_exposed(std::chrono::duration<double>(Clock::now() - before).count());
     return true;
   }
 
@@ -92,7 +91,6 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   std::int64_t max_ahead() const { return ahead_; }
 
  private:
-  using Clock = std::chrono::steady_clock;
   using Request = decltype(std::declval<Comm&>().irecv(std::declval<DeviceSpan<Scalar>>(), 0, 0));
   static constexpr int tag = 31910;
   static constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();

@@ -2,7 +2,6 @@
 // ModelAveragePolicyState: a training by ModelAverage on one rank: which part of the weights is averaged in which step, what is
 // under way, what of it a file has.
 #pragma once
-#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -250,15 +249,16 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   }
   /// Takes what has arrived.
   bool finish_exchange(Fragment& f) {
-    const auto before = std::chrono::steady_clock::now();
-    if (f.request) f.request->wait();
+    {
+      const auto exposed = this->waiting();
+      if (f.request) f.request->wait();
+    }
     f.request.reset();
     f.arrived = false;
     const long n = f.range.end - f.range.begin;
     Scalar* sum = travels_.data() + f.place;
     Scalar weight = 0;
     Copy<Cpu, Device>::run(&weight, sum + f.width - 16, sizeof weight, {}, replica().where);
-    this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     if (!(weight > 0)) return false;  // nobody has seen a sample
     for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight));
     [[maybe_unused]] std::int64_t number = 1;  // of the outer step: each fragment's own

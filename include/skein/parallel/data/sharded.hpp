@@ -4,7 +4,6 @@
 // has the step's gradients of its part alone. Rajbhandari et al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter
 // Models", SC 2020.
 #pragma once
-#include <chrono>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -37,11 +36,10 @@ template <class Inner> class PartOwner : public Inner {
   bool after_step(const StepDone& done) {
     const bool changed = Inner::after_step(done);
     if (!this->several()) return changed;
-    const auto before = std::chrono::steady_clock::now();
+    const auto exposed = this->waiting();
     const auto all = this->replica().parameters;
     const plan::Range own = this->replica().placement.own();
     gather(all.sub(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.end)), all);
-    this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     return true;
   }
 

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "../data/bucket_timer.hpp"
+#include "bucket_timer.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 

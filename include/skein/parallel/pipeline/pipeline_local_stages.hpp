@@ -15,7 +15,7 @@
 #include "../../comm/public_call.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
-#include "pipeline_team.hpp"
+#include "pipeline_policy_state.hpp"
 #include "staged_model.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel::detail {

@@ -14,6 +14,7 @@
 #include "../../nn/executor_options.hpp"
 #include "../../nn/step_memory.hpp"
 #include "../../optim/loss_scaler.hpp"
+#include "../../optim/step_checks.hpp"
 #include "pipeline_files.hpp"
 #include "pipeline_run.hpp"
 

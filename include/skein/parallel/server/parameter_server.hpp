@@ -176,7 +176,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   bool pull() {
     if (!awaited_) return false;
     awaited_ = false;
-    const auto before = std::chrono::steady_clock::now();
+    const auto exposed = this->waiting();
     for (int s = 0; s < options_.servers; ++s) {
       detail::ServerReply& reply = replies_[static_cast<std::size_t>(s)];
       (void)receives_[at(s)].emplace(comm().irecv(DeviceSpan<detail::ServerReply>(&reply, 1), server(s), Message::reply_tag));
@@ -194,7 +194,6 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     version_ = replies_[0].version;
     for (const detail::ServerReply& r : replies_) signal_ = std::max(signal_, static_cast<int>(r.signal));
     wait_for_sends();
-    this->add_exposed(std::chrono::duration<double>(std::chrono::steady_clock::now() - before).count());
     return true;
   }
 

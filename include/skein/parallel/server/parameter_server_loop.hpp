@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "../../comm/messages.hpp"
-#include "wait_with_deadline.hpp"
 #include "../policy.hpp"
+#include "../staleness.hpp"
+#include "../wait_with_deadline.hpp"
+#include "parameter_server_options.hpp"
 #include "server_messages.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <string>
 
-#include "../../comm/queries.hpp"
-#include "../../comm/wait.hpp"
+#include "../comm/queries.hpp"
+#include "../comm/wait.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 

@@ -4,7 +4,7 @@
 #include <skein/nn/flatten.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/sequential.hpp>
-#include <skein/parallel/data/bucket_timer.hpp>
+#include <skein/parallel/exchange/bucket_timer.hpp>
 #include <skein/parallel/data/reproducible.hpp>
 #include <skein/parallel/data/sharded.hpp>
 
