@@ -263,6 +263,12 @@ TEST_CASE("a step of a loop by hand refuses a factor of the rate and a norm that
   auto staged = pipeline.model<sk::Shape<3>>(sk::Seed{1});
   sk::Trainer stages{staged, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, pipeline};
   refuses(stages.train_step());
+  {
+    const auto lease = staged.modify();
+    data::Loader<> loader{data, {.batch = 8}};
+    for (const data::Batch<>& batch : loader.epoch(0))
+      CHECK_THROWS_WITH(stages.train_step().step(batch), Catch::Contains("the model's weights are being modified"));
+  }
 }
 
 TEST_CASE("a step of a loop by hand adds to no gradients that have made a step", "[train]") {

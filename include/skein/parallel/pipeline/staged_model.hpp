@@ -76,11 +76,11 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   /// What of them a stage has.
   static constexpr plan::Range range(int stage) { return placement().part(stage); }
   static constexpr plan::Range buffer_range(int stage) { return buffer_placement().part(stage); }
-  /// The arena of a stage that this process holds; empty for another.
+  /// The arena of a stage that this process holds; empty for another. Whoever writes to it has a lease.
   DeviceSpan<Scalar, Device> parameters(int stage) {
     DeviceSpan<Scalar, Device> s;
     each([&]<int I>(std::integral_constant<int, I>) {
-      if (I == stage && std::get<I>(held_)) s = stage_weights<I>();
+      if (I == stage && std::get<I>(held_)) s = std::get<I>(held_)->weights().unguarded();
     });
     return s;
   }
@@ -106,20 +106,25 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   }
   Device where() const { return where_; }
   Seed seed() const { return seed_; }
-  /// While it lives, the weights of the stages that are held may change (nn/weights.hpp); copies of them are made anew after it.
-  class Lease {
+  /// While it lives, the weights of the stages that are held may change, and no pass begins (nn/weights.hpp); copies of them are
+  /// made anew after it.
+  class [[nodiscard]] Lease {
    public:
-    explicit Lease(StagedModel& model) : model_(&model) {}
+    explicit Lease(StagedModel& model) {
+      leases_.reserve(static_cast<std::size_t>(stages));
+      each([&]<int I>(std::integral_constant<int, I>) {
+        if (std::get<I>(model.held_)) leases_.push_back(std::get<I>(model.held_)->weights().modify());
+      });
+    }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
-    ~Lease() {
-      for (int s = 0; changed_ && s < stages; ++s) (void)model_->parameters(s);
+    /// Nothing was written after all: copies stay good.
+    void unchanged() {
+      for (auto& lease : leases_) lease.unchanged();
     }
-    void unchanged() { changed_ = false; }
 
    private:
-    StagedModel* model_;
-    bool changed_ = true;
+    std::vector<typename Weights<Scalar, Device>::Lease> leases_;
   };
   Lease modify() { return Lease(*this); }
 
@@ -181,12 +186,6 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
   template <int I> using StageInput = typename InputShape<I>::type;
   template <int I> using StageModel = Model<StageNet<I>, StageInput<I>, Device, Precision_>;
 
-  /// Whoever asks writes, or reads between two passes: copies are made anew.
-  template <int I> DeviceSpan<Scalar, Device> stage_weights() {
-    Weights<Scalar, Device>& weights = std::get<I>(held_)->weights();
-    weights.changed();
-    return weights.unguarded();
-  }
   template <class F, int... I> static constexpr void each(F&& f, std::integer_sequence<int, I...>) {
     (f(std::integral_constant<int, I>{}), ...);
   }
