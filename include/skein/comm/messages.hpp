@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "../core/named_values.hpp"
+#include "../core/text.hpp"
 #include "collectives.hpp"
+#include "tags.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -112,7 +114,8 @@ template <class Derived, DeviceTag Device> class Messages : public Agreements<De
  public:
   /// Sends the values to one rank. Blocking until the span may be written again: short messages (up to 4 kB; between machines,
   /// by MPI, what that sends without asking the receiver, such as 4000 bytes) do not wait for the receiver, longer ones may.
-  /// Messages of one pair and tag arrive in order. Tags are 0 to 32000.
+  /// Messages of one pair and tag arrive in order. Tags are 0 to 32000. Policies send with some of them on the communicator that
+  /// they are given (comm/tags.hpp): while a fit runs, messages of one's own go over another one, from split().
   template <SpanLike R> void send(R&& data, int to, int tag = 0) { isend(data, to, tag).wait(); }
   /// The same, started.
   template <SpanLike R> auto isend(R&& data, int to, int tag = 0) {
@@ -141,7 +144,7 @@ template <class Derived, DeviceTag Device> class Messages : public Agreements<De
  private:
   auto request(Ticket t) { return Request<typename Derived::engine_type>(this->engine(), t); }
   static int checked_tag(int tag) {
-    if (tag < 0 || tag > 32000) throw ArgumentError("a message's tag must be 0 to 32000; it is " + std::to_string(tag));
+    if (tag < 0 || tag > tags::last) throw ArgumentError(text("a message's tag must be 0 to {}; it is {}", tags::last, tag));
     return tag;
   }
 };

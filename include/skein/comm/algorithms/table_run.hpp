@@ -12,6 +12,7 @@
 #include "../../plan/collective_steps.hpp"
 #include "../concepts.hpp"
 #include "../fold.hpp"
+#include "../tags.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -23,7 +24,7 @@ struct Traffic {
 
 /// The tag of a table's messages where the caller gives none: a message of the user's with that of messages, 0, is not taken for
 /// them.
-inline constexpr int table_tag = 28998;
+inline constexpr int table_tag = tags::all_reduce_table;
 
 /// For tables that only move values.
 struct NoReduction {};

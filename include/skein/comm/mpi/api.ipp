@@ -3,6 +3,7 @@
 #pragma once
 #include <sched.h>
 
+#include "../tags.hpp"
 #include "api.hpp"
 
 SKEIN_BEGIN_COLD
@@ -66,15 +67,15 @@ SKEIN_MPI_INLINE void drop_notes(MPI_Comm comm) {
   std::vector<char> note;
   for (int there = 1, bytes = 0; there;) {
     MPI_Status status;
-    if (MPI_Iprobe(MPI_ANY_SOURCE, 32200, comm, &there, &status) != MPI_SUCCESS || !there) return;
+    if (MPI_Iprobe(MPI_ANY_SOURCE, tags::failures, comm, &there, &status) != MPI_SUCCESS || !there) return;
     MPI_Get_count(&status, MPI_BYTE, &bytes);
     note.resize(static_cast<std::size_t>(bytes));
-    if (MPI_Recv(note.data(), bytes, MPI_BYTE, status.MPI_SOURCE, 32200, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
+    if (MPI_Recv(note.data(), bytes, MPI_BYTE, status.MPI_SOURCE, tags::failures, comm, MPI_STATUS_IGNORE) != MPI_SUCCESS) return;
   }
 }
 
 SKEIN_MPI_INLINE void free_together(MPI_Comm& comm) {
-  constexpr int tag = 32201;  // the failure detector has the one before
+  constexpr int tag = tags::free_together;
   int rank = 0, ranks = 1;
   MPI_Comm_rank(comm, &rank);
   MPI_Comm_size(comm, &ranks);

@@ -13,6 +13,7 @@
 #include <thread>
 #include <vector>
 
+#include "../tags.hpp"
 #include "api.hpp"
 #include "call_history.hpp"
 
@@ -23,7 +24,7 @@ namespace skein::inline SKEIN_ABI::comm {
 /// Questions, answers and verdicts of one communicator, on a tag of their own. Never waits.
 class FailureDetector {
  public:
-  static constexpr int tag = 32200;
+  static constexpr int tag = tags::failures;
   /// A rank tells its calls when it has made so many more, and looks as often at what others tell: all that a note shows is
   /// then still in the other's history.
   static constexpr std::uint64_t told_calls = 48;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../tags.hpp"
 #include "../work.hpp"
 #include "api.hpp"
 
@@ -17,7 +18,7 @@ namespace skein::inline SKEIN_ABI::comm {
 /// The transport that works everywhere, in the order of the ranks.
 class MessageTransport {
  public:
-  static constexpr int tag = 32100;  // users' tags end at 32000
+  static constexpr int tag = tags::in_order_of_ranks;
 
   MessageTransport(MPI_Comm comm, int rank, int ranks, std::size_t message);
 

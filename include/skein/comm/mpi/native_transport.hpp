@@ -13,6 +13,7 @@
 #include "../../device/kept_memory.hpp"
 #include "../../plan/collective_steps.hpp"
 #include "../options.hpp"
+#include "../tags.hpp"
 #include "../work.hpp"
 #include "api.hpp"
 #include "kept_buffers.hpp"
@@ -25,7 +26,7 @@ namespace skein::inline SKEIN_ABI::comm {
 /// The transport of ReductionOrder::native, for the calls that it takes().
 class NativeTransport {
  public:
-  static constexpr int tag = 32101;                              // MessageTransport has the one before
+  static constexpr int tag = tags::native_order;
   static constexpr std::size_t longest = std::size_t{32} << 20;  // bytes of a piece: the buffers are two of them
 
   NativeTransport(MPI_Comm comm, int rank, int ranks, const CommOptions& options);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "../collective_call.hpp"
+#include "../tags.hpp"
 #include "api.hpp"
 
 SKEIN_BEGIN_COLD
@@ -14,7 +15,7 @@ namespace skein::inline SKEIN_ABI::comm {
 /// A state machine: step() never waits.
 class SignatureCheck {
  public:
-  static constexpr int tag = 32102;
+  static constexpr int tag = tags::signatures;
 
   SignatureCheck(MPI_Comm comm, int rank, int ranks);
 

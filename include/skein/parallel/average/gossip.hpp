@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../comm/tags.hpp"
 #include "../comm_policy_state.hpp"
 #include "../staleness.hpp"
 #include "../wait_with_deadline.hpp"
@@ -92,7 +93,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 
  private:
   using Request = decltype(std::declval<Comm&>().irecv(std::declval<DeviceSpan<Scalar>>(), 0, 0));
-  static constexpr int tag = 31910;
+  static constexpr int tag = comm::tags::gossip;
   static constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
   struct Peer {
     int rank = 0;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../comm/tags.hpp"
 #include "exchange_job.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -138,9 +139,8 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     }
 
    private:
-    static constexpr std::size_t most_buckets = 1000;
-    static constexpr int first_tag = 29000;
-    static int tag(std::size_t bucket, int round) { return first_tag + 2 * static_cast<int>(bucket) + round; }
+    static constexpr std::size_t most_buckets = comm::tags::most_buckets;
+    static int tag(std::size_t bucket, int round) { return comm::tags::buckets + 2 * static_cast<int>(bucket) + round; }
     detail::ExchangeCall<Comm, Scalar, Chosen> call() {
       return {this->comm(), this->replica().gradients.data, algorithm_, counts_};
     }

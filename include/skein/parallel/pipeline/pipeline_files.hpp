@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../comm/tags.hpp"
 #include "pipeline_local_stages.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
@@ -69,7 +70,6 @@ template <class LocalStages> class PipelineFiles {
   }
 
  private:
-  static constexpr int file_tag = 31999;  // below: those of micro-batches, and of tied parameters
   static std::size_t count(plan::Range r) { return static_cast<std::size_t>(r.end - r.begin); }
   static plan::Range range(std::size_t array, int stage) { return array == 1 ? Model::buffer_range(stage) : Model::range(stage); }
   Device where() const { return stages_.model->where(); }
@@ -79,8 +79,8 @@ template <class LocalStages> class PipelineFiles {
     PipelineLink& line = *stages_.team->line;
     const std::size_t bytes = values.size() * sizeof(Scalar);
     const bool receives = stages_.team->process == 0;
-    if (receives) line.receive(0, values.data(), bytes, from, file_tag);
-    else line.send(0, values.data(), bytes, 0, file_tag);
+    if (receives) line.receive(0, values.data(), bytes, from, comm::tags::pipeline_files);
+    else line.send(0, values.data(), bytes, 0, comm::tags::pipeline_files);
     line.wait(0);
     if (receives) values.write();
   }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "../../comm/public_call.hpp"
+#include "../../comm/tags.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
 #include "pipeline_policy_state.hpp"
@@ -49,7 +50,6 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
   using Stage = LocalStage<Model, Optimizer>;
-  static constexpr int first_tied_tag = 31000;  // below: those of micro-batches
 
   /// Initial weights are agreed here: all ranks make theirs at the same time.
   template <class Loss>
@@ -271,7 +271,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       for (int k = 0; k < 2; ++k)
         if (sides[k] && !sides[1 - k]) {
           const int other = team->process_of(t.stage[1 - k]), r = tied_requests_ + 2 * static_cast<int>(i),
-                    tag = first_tied_tag + static_cast<int>(i);
+                    tag = comm::tags::tied_parameters + static_cast<int>(i);
           const std::size_t bytes = static_cast<std::size_t>(t.stored) * sizeof(Scalar);
           team->line->receive(r, t.other.data(), bytes, other, tag);
           team->line->send(r + 1, sides[k], bytes, other, tag);

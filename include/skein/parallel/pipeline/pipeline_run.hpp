@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../comm/tags.hpp"
 #include "../../nn/batch_on_device.hpp"
 #include "checked_program.hpp"
 #include "pipeline_call.hpp"
@@ -66,7 +67,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     PipelineTeam& team = *local_stages.team;
     for (const auto& p : programs_)
       if (p.first == forward_only && p.second->micros == n && (!together || team.is_compared(n))) return *p.second;
-    auto made = checked_program(team, team.schedule(n, together), Model::stages, n, forward_only, LocalStages::first_tied_tag);
+    auto made = checked_program(team, team.schedule(n, together), Model::stages, n, forward_only, comm::tags::tied_parameters);
     programs_.emplace_back(forward_only, std::make_unique<plan::PipelineProgram>(std::move(made)));
     const plan::PipelineProgram& p = *programs_.back().second;
     bool more = p.halves && !halves_;
@@ -159,7 +160,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   static std::size_t activations(long n) { return static_cast<std::size_t>(n); }
   static std::size_t edge_bytes(long n) { return activations(n) * sizeof(Activation); }
   static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) {
-    return (2 * stage + back) * p.micros + micro;
+    return comm::tags::micro_batches + (2 * stage + back) * p.micros + micro;
   }
   static long samples(const plan::PipelineLine& line, long count, const PipelineCall& call) {
     return std::clamp(count - line.step.micro * call.size, 0L, call.size);
