@@ -475,6 +475,39 @@ TEST_CASE("ranks that load files of other weights are named with their files", "
   }
 }
 
+TEST_CASE("where one rank cannot load, or loads another file, no rank's weights change", "[train]") {
+  const support::TemporaryFolder folder;
+  for (const std::uint64_t seed : {6, 7}) {
+    cases::Model model{sk::Seed{seed}};
+    sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}}.save(folder / std::to_string(seed));
+  }
+  const bool weights_alone = GENERATE(false, true);
+  const std::string other = GENERATE("none", "7");
+  const int failing = GENERATE(0, 1);
+  bool unchanged[2] = {false, false};
+  const std::string text = cases::thrown([&] {
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      cases::Model model{sk::Seed{5}};
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+      const auto weights = [&] {
+        const auto view = std::as_const(model).parameters();
+        return std::vector<float>(view.data, view.data + view.size);
+      };
+      const std::vector<float> before = weights();
+      const std::string path = folder / (world.rank() == failing ? other : "6");
+      try {
+        weights_alone ? trainer.load_weights(path) : trainer.load(path);
+      } catch (const sk::Error&) {
+        unchanged[world.rank()] = weights() == before;
+        throw;
+      }
+    });
+  });
+  CHECK(text != "");
+  CHECK(unchanged[0]);
+  CHECK(unchanged[1]);
+}
+
 TEST_CASE("the ranks of a fit agree by one collective, in less than a millisecond", "[train]") {
   const auto collectives = [](auto call) {
     long count = 0;
