@@ -217,6 +217,8 @@ SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training
 SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify,
                                           const FileRead& before_change) {
   CheckpointReader reader{path, verify};  // every hash is checked before anything is changed
+  if (!reader.contains("steps"))
+    throw FileError(path, -1, "has weights alone, and no training that could go on: load_weights(path) takes them");
   detail::check_optimizer(reader, training.optimizer_lines(), training.state_arrays());
   detail::check_loss(reader, training.loss_name());
   check_layers(reader, path, layers_without_weights(training.layers()));
