@@ -123,7 +123,7 @@ TEST_CASE("what a fit's ranks must have alike is compared before its first step,
   differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.step.accumulate = 2; }; },
           "`.step.accumulate` is 1 on rank 0, 2 on rank 1");
   differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.schedule = sk::optim::step(20, 0.5); }; },
-          "the factor of .schedule in step 30 is 1 on rank 0, 0.5 on rank 1");
+          "the factor of .schedule (if the fit were 10 epochs of 1000 steps) in step 30 is 1 on rank 0, 0.5 on rank 1");
   differs([](Case& c) { c.change = nullptr, c.validate = true; },
           "`.clip_norm` is 1 on rank 0, 0 on rank 1 (and so differ `.validate`");
   differs([](Case& c) { c.change = [](sk::FitOptions& o) { o.clip_norm = 1, o.loader.partition = sk::data::Partition::local; }; },
