@@ -60,5 +60,9 @@ TEST_CASE("Adagrad and Lion refuse what makes no sense", "[optim]") {
   CHECK_THROWS_WITH((Adagrad{.initial_accumulator = -1}.check()), Catch::Contains("a sum of squares is not negative"));
   CHECK_THROWS_WITH((Adagrad{.lr_decay = INFINITY}.check()), Catch::Contains("Adagrad{.lr_decay = inf}: it must be finite"));
   CHECK_THROWS_WITH((Adagrad{.initial_accumulator = INFINITY}.check()), Catch::Contains("it must be finite"));
+  CHECK_THROWS_WITH((Adagrad{.initial_accumulator = 1e39}.check()),
+                    Catch::Contains("Adagrad{.initial_accumulator = 1e+39}: single precision has no room for it"));
+  CHECK_THROWS_WITH((Adagrad{.epsilon = 1e300}.check()), Catch::Contains("no room for it"));
+  CHECK_NOTHROW(Adagrad{.initial_accumulator = 1e38}.check());
   CHECK_THROWS_WITH((Lion{.beta2 = 1}.check()), Catch::Contains("Lion{.beta2 = 1}"));
 }

@@ -77,6 +77,13 @@ TEST_CASE("fit refuses options that do nothing", "[train]") {
     CHECK_THROWS_WITH(frozen.fit(data, {.batch = 8, .progress = false}), Catch::Contains(refused));
     CHECK_THROWS_WITH((sk::optim::BoundOptimizer{sk::optim::Sgd{.groups = groups}, model}), Catch::Contains(refused));
   }
+  for (const auto& groups : {sk::optim::Groups{sk::optim::learning_rate("*", 0)},
+                             {sk::optim::frozen("*.weight"), sk::optim::learning_rate("*.bias", 0)}}) {
+    sk::Trainer slow{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.groups = groups}};
+    CHECK_THROWS_WITH(
+        slow.fit(data, {.batch = 8, .progress = false}),
+        Catch::Contains("multiply the rate of every parameter that they do not freeze by 0, so that nothing is left"));
+  }
   CHECK_THROWS_WITH(trainer.fit(data, {.batch = 8, .callbacks = {sk::train::EarlyStopping{.patience = -1}}, .progress = false}),
                     Catch::Contains("EarlyStopping: .patience is -1"));
   CHECK(data.threads.empty());  // before a sample is read

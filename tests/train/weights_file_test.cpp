@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include <skein/nn/softmax.hpp>
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
+#include <skein/optim/sgd.hpp>
 #include <skein/train/predictor.hpp>
 #include <skein/train/trainer.hpp>
 #include <skein/train/weights_file.hpp>
@@ -143,4 +145,16 @@ TEST_CASE("a training goes on with the loss that it began with", "[train]") {
                                     "one; load_weights(path) takes the weights alone"));
   CHECK_NOTHROW(other.load_weights(folder / "training"));
   CHECK_NOTHROW(trainer.load(folder / "training"));
+}
+
+TEST_CASE("load of a file that has weights alone says so, whether the optimizer has state or none", "[train]") {
+  const support::TemporaryFolder folder;
+  Five other{sk::Seed{2}};
+  sk::Trainer adam{other, nn::Mse{}, sk::optim::Adam{}};
+  sk::Trainer sgd{other, nn::Mse{}, sk::optim::Sgd{}};
+  adam.save_weights(folder / "weights");
+  for (const auto& load :
+       {std::function([&] { adam.load(folder / "weights"); }), std::function([&] { sgd.load(folder / "weights"); })})
+    CHECK_THROWS_WITH(load(),
+                      Catch::Contains("has weights alone, and no training that could go on: load_weights(path) takes them"));
 }

@@ -291,7 +291,10 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
     out.add("head.bias", sk::Tensor<float, 1>{1, 2, 3});
     out.close();
   }
-  CHECK_THROWS_WITH(sk::load_npz(folder / "part.npz", model), Catch::Contains("has no array '0.weight'"));
+  CHECK_THROWS_WITH(
+      sk::load_npz(folder / "part.npz", model),
+      Catch::Contains("has no array '0.weight', '0.bias', '1.weight', but the array 'head.bias', which is none of the "
+                      "model's: load it with {.partial = true}"));
   CHECK(unchanged());
   sk::load_npz(folder / "part.npz", model, {.partial = true});
   CHECK(model.parameters()[static_cast<std::size_t>(Other::parameter("1.bias").offset + 1)] == 2);
@@ -301,6 +304,9 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
     out.close();
   }
   CHECK_THROWS_AS(sk::load_npz(folder / "renamed.npz", model, {.partial = true}), sk::FileError);
+  CHECK_THROWS_WITH(sk::load_npz(folder / "renamed.npz", model),
+                    Catch::Contains("has none of the model's arrays: the file has 'fc1.bias', the model '0.weight', '0.bias', "
+                                    "'1.weight', ...: save the file under the names of sk::summary(model)"));
   CHECK_THROWS_WITH(sk::load_npz(folder / "renamed.npz", model, {.partial = true}),
                     Catch::Contains("has none of the model's arrays") &&
                         Catch::Contains("the file has 'fc1.bias', the model '0.weight', '0.bias', '1.weight', ..."));

@@ -254,6 +254,8 @@ template <class Scalar> Scalar epsilon_of(double epsilon) {
 }
 inline void demand_finite(const char* optimizer, const char* member, double value) {
   demand(std::isfinite(value), optimizer, member, value, "it must be finite: weights would become infinite, or not move");
+  demand(std::abs(value) <= std::numeric_limits<float>::max(), optimizer, member, value,
+         "single precision has no room for it, it must be below 3.4e38: weights would become infinite, or not move");
 }
 inline void demand_rate(const char* optimizer, double lr) {
   demand(lr >= 0, optimizer, "lr", lr, "the rate must not be negative");

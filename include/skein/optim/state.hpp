@@ -27,15 +27,19 @@ std::vector<std::string> names_of(std::span<const plan::PathPart> paths, std::sp
 std::vector<ParameterGroupRange> resolve(const Groups& groups, std::span<const plan::Entry> entries,
                                          const std::vector<std::string>& names);
 
-/// Throws ArgumentError where the rules freeze all parameters of such a program.
+/// Throws ArgumentError where the rules freeze all parameters of such a program, or multiply their rates by 0.
 template <class Program> void check_trains(const Groups& groups, const Program& program) {
   if (groups.empty()) return;
-  for (const ParameterGroupRange& range : resolve(groups, program.parameters(), names_of(program.parts(), program.parameters())))
-    if (!range.frozen) return;
-  throw ArgumentError(
-      "the rules of .groups freeze every parameter, so that nothing is left to train: frozen(\"0.*\") freezes those of layer 0, "
-      "and "
-      "trainable(\"7.*\") behind it takes a rule back");
+  bool frozen = true;
+  for (const ParameterGroupRange& range :
+       resolve(groups, program.parameters(), names_of(program.parts(), program.parameters()))) {
+    if (!range.frozen && range.lr_factor != 0) return;
+    frozen = frozen && range.frozen;
+  }
+  throw ArgumentError(std::string("the rules of .groups ") +
+                      (frozen ? "freeze every parameter" : "multiply the rate of every parameter that they do not freeze by 0") +
+                      ", so that nothing is left to train: frozen(\"0.*\") freezes those of layer 0, and trainable(\"7.*\") "
+                      "behind it takes a rule back");
 }
 
 /// What one step hands to the pass.

@@ -106,6 +106,24 @@ template <class PolicyState> void agree_on_file(std::string_view call, PolicySta
   if (!file.error) detail::fail_files(call, texts);
 }
 
+/// read(before_change) on every rank: it calls before_change(hash) when the file is read and checked, and then changes what is
+/// trained. Where a rank cannot read its file, or files differ, all throw, and nothing is changed on any: that rank its own
+/// error, the others CommError. Collective: two all_gathers of 8 bytes where all is well.
+template <class PolicyState, class Read>
+void read_on_all_ranks(std::string_view call, PolicyState& policy_state, const std::string& path, const Read& read) {
+  LoadedFile file{path};
+  bool met = false, agreed = false;
+  try {
+    read([&](std::uint64_t hash) {
+      file.hash = hash, met = true;
+      agree_on_file(call, policy_state, file);
+      agreed = true;
+    });
+  } catch (const std::exception& e) { file.fail(e); }
+  if (!met || agreed) agree_on_file(call, policy_state, file);  // the others are in before_change, or behind it as this rank is
+  file.check();
+}
+
 }  // namespace skein::inline SKEIN_ABI::train
 
 #if !SKEIN_COMPILED

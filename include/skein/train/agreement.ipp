@@ -55,7 +55,9 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   to.add(".interrupt", text("{{}, {}}", o.interrupt.on_signals ? 1 : 0, o.interrupt.also));
   const optim::Schedule schedule =
       o.schedule.bound({.steps = 10000, .steps_per_epoch = 1000, .refuses_longer = false});  // of any fit: the same on all
-  const auto add_step = [&](std::int64_t step) { to.add(text("the factor of .schedule in step {}", step), schedule(step - 1)); };
+  const auto add_step = [&](std::int64_t step) {
+    to.add(text("the factor of .schedule (if the fit were 10 epochs of 1000 steps) in step {}", step), schedule(step - 1));
+  };
   add_step(1);
   if (!schedule.has_all_steps()) return;  // a user's table may end with the fit
   for (std::int64_t decade = 1; decade <= 1'000'000; decade *= 10) {

@@ -85,7 +85,8 @@ struct LoadedTraining {
   std::uint64_t hash = 0;  ///< of the file
 };
 /// Reads a file or a commit of a training, whole or not at all. Throws FileError, with the path, where it does not fit.
-LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify = Verify::Whole);
+LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify = Verify::Whole,
+                             const FileRead& before_change = {});
 
 /// Each rank of such a policy has all parameters.
 template <class PolicyState> inline constexpr bool has_whole_model = !parallel::SharesBatches<PolicyState>;

@@ -138,7 +138,7 @@ struct WriterSink final : SectionSink {
 };
 /// Out of a reader.
 struct ReaderSource final : SectionSource {
-  explicit ReaderSource(CheckpointReader& r) : reader(r) {}
+  ReaderSource(CheckpointReader& r, const FileRead& before) : reader(r), before_change(before) {}
   bool has(const SavedArray& a) override { return !a.entries.empty() && reader.contains(section_of(a, a.entries.front())); }
   void array(const SavedArray& a, void* values) override {
     for (const plan::Entry& e : a.entries)
@@ -155,9 +155,13 @@ struct ReaderSource final : SectionSource {
     for (const SectionInfo& s : reader.sections())
       if (s.name.starts_with(prefix)) reader.take(s.name);
   }
-  void finish() override { reader.finish(); }
+  void finish() override {
+    reader.finish();
+    if (before_change) before_change(reader.hash());
+  }
   const std::string& path() const override { return reader.path(); }
   CheckpointReader& reader;
+  const FileRead& before_change;
 };
 
 SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
@@ -210,8 +214,11 @@ SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training
   });
 }
 
-SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify) {
+SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify,
+                                          const FileRead& before_change) {
   CheckpointReader reader{path, verify};  // every hash is checked before anything is changed
+  if (!reader.contains("steps"))
+    throw FileError(path, -1, "has weights alone, and no training that could go on: load_weights(path) takes them");
   detail::check_optimizer(reader, training.optimizer_lines(), training.state_arrays());
   detail::check_loss(reader, training.loss_name());
   check_layers(reader, path, layers_without_weights(training.layers()));
@@ -225,7 +232,7 @@ SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining
   reader.read_object("callbacks", loaded.records.callbacks);
   loaded.records.kept.read(reader);
   if (reader.contains("optimizer")) reader.read_object("optimizer", loaded.records.optimizer);
-  detail::ReaderSource source(reader);
+  detail::ReaderSource source(reader, before_change);
   training.load_from(source);
   training.set_steps(steps);
   loaded.hash = reader.hash();

@@ -159,20 +159,19 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (train::has_whole_model<typename TrainStep::PolicyState>) train::save_weights(path, model(), kept_);
   }
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
-  /// scalar type, and for a damaged one; nothing is changed then. Throws CommError where the ranks have read files that differ.
+  /// scalar type, and for a damaged one. Where one rank cannot read its file, the others throw CommError, as all do where files
+  /// differ. Nothing is changed then, on any rank.
   void load(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::load);
     const train::ModelInFit not_in_fit(&model());
     policy_state().barrier();  // who has not called this is named
     Steps steps(train_step_, kept_weights_);
-    train::LoadedFile file{path};
     train::LoadedTraining loaded;
-    try {
-      loaded = train::load_training(path, steps);
-      file.hash = loaded.hash;
-    } catch (const std::exception& e) { file.fail(e); }
-    if constexpr (several) train::agree_on_file("load", policy_state(), file);
-    file.check();
+    const auto read = [&](const train::FileRead& before_change) {
+      loaded = train::load_training(path, steps, train::Verify::Whole, before_change);
+    };
+    if constexpr (several) train::read_on_all_ranks("load", policy_state(), path, read);
+    else read({});
     steps.start_again();
     std::swap(kept_, loaded.records.kept);
     prepared_.forget_fit();
@@ -181,20 +180,19 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// The weights of a file alone, without the optimizer's state and the place in the data; where all are taken, also what is kept
   /// beside them and not kept here. A call of all ranks, each of which reads the file; under a Pipeline the stages take their
-  /// own. Throws FileError, with all names that do not match, for a file of another network; nothing is changed then. Where one
-  /// rank cannot read its file, all throw.
+  /// own. Throws FileError, with all names that do not match, for a file of another network. Where one rank cannot read its
+  /// file, all throw. Nothing is changed then, on any rank.
   void load_weights(const std::string& path, const LoadOptions& options = {}) {
     const comm::InPublicCall here(comm::PublicCall::load_weights);
     policy_state().barrier();  // who has not called this is named
-    train::LoadedFile file{path};
     train::KeptObjects beside;
-    try {
+    const auto read = [&](const train::FileRead& before_change) {
       if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>)
-        file.hash = train::scatter_weights(path, train_step_, options, &beside);
-      else file.hash = train::load_weights(path, model(), options, &beside);
-    } catch (const std::exception& e) { file.fail(e); }
-    if constexpr (several) train::agree_on_file("load_weights", policy_state(), file);
-    file.check();
+        (void)train::scatter_weights(path, train_step_, options, &beside, before_change);
+      else (void)train::load_weights(path, model(), options, &beside, before_change);
+    };
+    if constexpr (several) train::read_on_all_ranks("load_weights", policy_state(), path, read);
+    else read({});
     if (options.whole()) kept_.add_missing(beside), prepared_.forget_fit();
     const auto lease = model().modify();
     policy_state().start();

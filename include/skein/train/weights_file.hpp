@@ -3,6 +3,7 @@
 // is taken have to be those of the model; where they are not, one message names all that differ.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@
 
 namespace skein::inline SKEIN_ABI {
 namespace train {
+
+/// Called with the hash of a file that is read and checked, before anything of it is taken: what it throws leaves all as it was.
+using FileRead = std::function<void(std::uint64_t hash)>;
 
 /// An array of weights as a file has it: "parameters/0.weight".
 struct WeightArray {
@@ -72,8 +76,8 @@ template <class Program, class Scalar> std::uint64_t read_weights(const std::str
 
 /// The parameters and buffers of a saved training, or of saved weights, into a model; `kept` gets what Trainer::keep put beside
 /// them. Returns the hash of the file.
-template <class Model>
-std::uint64_t load_weights(const std::string& path, Model& model, const LoadOptions& options = {}, KeptObjects* kept = nullptr) {
+template <class Model> std::uint64_t load_weights(const std::string& path, Model& model, const LoadOptions& options = {},
+                                                  KeptObjects* kept = nullptr, const FileRead& before_change = {}) {
   using Scalar = typename Model::Scalar;
   using Copy = HostCopy<Scalar, typename Model::device>;
   const auto of = [&](const auto& arena) {
@@ -83,6 +87,7 @@ std::uint64_t load_weights(const std::string& path, Model& model, const LoadOpti
   };
   std::vector<Scalar> parameters = of(model.parameters()), buffers = of(model.buffers());
   const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
+  if (before_change) before_change(hash);
   const auto lease = model.modify();
   Copy::write(lease.data(), parameters.data(), parameters.size(), model.where());
   Copy::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
@@ -90,7 +95,8 @@ std::uint64_t load_weights(const std::string& path, Model& model, const LoadOpti
 }
 /// The same into the stages of a pipeline: all of a file's weights. Throws ArgumentError where only some are wanted.
 template <class TrainStep> std::uint64_t scatter_weights(const std::string& path, TrainStep& train_step,
-                                                         const LoadOptions& options, KeptObjects* kept = nullptr) {
+                                                         const LoadOptions& options, KeptObjects* kept = nullptr,
+                                                         const FileRead& before_change = {}) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Copy = HostCopy<typename Model::Scalar, typename Model::device>;
   if (!options.whole())
@@ -99,6 +105,7 @@ template <class TrainStep> std::uint64_t scatter_weights(const std::string& path
   std::vector<typename Model::Scalar> parameters(static_cast<std::size_t>(Model::sizes.stored)),
       buffers(static_cast<std::size_t>(Model::sizes.buffers));
   const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
+  if (before_change) before_change(hash);
   const auto lease = train_step.model().modify();
   Copy::write(train_step.whole_parameters().data, parameters.data(), parameters.size(), train_step.model().where());
   Copy::write(train_step.whole_buffers().data, buffers.data(), buffers.size(), train_step.model().where());

@@ -51,7 +51,7 @@ bool is_excepted(const WeightOptions& options, std::string_view name);
 /// Throws FileError where `found` is another shape than the file's array must have; `known`: the names of the model's arrays.
 void check_shape(const std::string& path, const std::string& name, std::span<const long> found, const ArrayInFile& wanted,
                  const std::vector<std::string>& known);
-/// Throws FileError for names in a file that the model does not have; if `partial`, where the model has none of them. Throws
+/// Throws FileError for names that only the file or only the model has; if `partial`, where none is in both. Throws
 /// ArgumentError where options.except names none of the model's arrays, or all.
 void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
                  const WeightOptions& options);
@@ -128,7 +128,7 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
     std::vector<Scalar> next(now, now + arena.size);
     for (const plan::Entry& e : entries) {
       const std::string name(std::string_view(Model::program.name(e)));
-      if (train::detail::is_excepted(options, name) || (options.partial && !file.contains(name))) continue;
+      if (train::detail::is_excepted(options, name) || !file.contains(name)) continue;  // check_names() speaks of what it lacks
       const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);

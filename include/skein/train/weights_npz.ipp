@@ -230,12 +230,6 @@ SKEIN_INLINE void check_layout(const std::string& path, std::string_view comment
                        torch ? " {.layout = WeightLayout::pytorch}" : "out .layout = WeightLayout::pytorch"));
 }
 
-SKEIN_INLINE std::string tuple_text(std::span<const long> extents) {
-  std::string text = "(";
-  for (std::size_t i = 0; i < extents.size(); ++i) text += (i ? ", " : "") + std::to_string(extents[i]);
-  return text + ")";
-}
-
 SKEIN_INLINE std::vector<std::string> names_of_arrays(std::span<const plan::Entry> parameters,
                                                       std::span<const plan::Entry> buffers,
                                                       std::span<const plan::PathPart> paths) {
@@ -259,9 +253,9 @@ SKEIN_INLINE std::string advice_without(const std::string& name, const std::vect
 SKEIN_INLINE void check_shape(const std::string& path, const std::string& name, std::span<const long> found,
                               const ArrayInFile& wanted, const std::vector<std::string>& known) {
   if (std::equal(found.begin(), found.end(), wanted.shape.begin(), wanted.shape.end())) return;
+  const auto shape = [](const auto& e) { return skein::detail::shape_text(e.data(), static_cast<int>(e.size())); };
   throw FileError(path, -1,
-                  "the array '" + name + "' has the shape " + tuple_text(found) + ", the model's is " +
-                      tuple_text({wanted.shape.data(), wanted.shape.size()}) +
+                  "the array '" + name + "' has the shape " + shape(found) + ", the model's is " + shape(wanted.shape) +
                       ": it is another network's, or in the other layout (WeightLayout::pytorch)" + advice_without(name, known));
 }
 
@@ -274,25 +268,29 @@ SKEIN_INLINE std::string some_of(const std::vector<std::string>& names) {
 
 SKEIN_INLINE void check_names(const std::string& path, std::vector<std::string> found, std::vector<std::string> known,
                               const WeightOptions& options) {
-  const auto left = [&](const std::string& name) { return is_excepted(options, name); };
+  const auto left = [&](const std::string& n) { return is_excepted(options, n) || n.ends_with("num_batches_tracked"); };
   const std::size_t all = known.size();
   std::erase_if(known, left), std::erase_if(found, left);
   if (!options.except.empty() && (known.size() == all || known.empty()))
     throw ArgumentError("load_npz: .except = \"" + options.except + "\" is the name of " + (known.empty() ? "all" : "none") +
                         " of the model's arrays");
-  if (options.partial) {
-    if (std::find_first_of(found.begin(), found.end(), known.begin(), known.end()) == found.end())
-      throw FileError(path, -1,
-                      "has none of the model's arrays, and {.partial = true} would load nothing: the file has " + some_of(found) +
-                          ", the model " + some_of(known) + ": save the file under the names of sk::summary(model)");
-    return;
-  }
-  for (const std::string& name : found)
-    if (std::find(known.begin(), known.end(), name) == known.end() && !name.ends_with("num_batches_tracked"))
-      throw FileError(
-          path, -1,
-          "has the array '" + name +
-              "', which is none of the model's: load it with {.partial = true}, or see sk::summary(model) for its names");
+  const auto in = [](const std::vector<std::string>& names) {
+    return [&](const std::string& name) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  };
+  if ((options.partial || !known.empty()) && std::none_of(found.begin(), found.end(), in(known)))
+    throw FileError(path, -1,
+                    "has none of the model's arrays" +
+                        std::string(options.partial ? ", and {.partial = true} would load nothing" : "") + ": the file has " +
+                        some_of(found) + ", the model " + some_of(known) +
+                        ": save the file under the names of sk::summary(model)");
+  std::vector<std::string> lacking = known, beyond = found;
+  std::erase_if(lacking, in(found)), std::erase_if(beyond, in(known));
+  if (options.partial || (lacking.empty() && beyond.empty())) return;
+  throw FileError(
+      path, -1,
+      (lacking.empty() ? "has" : "has no array " + some_of(lacking) + (beyond.empty() ? "" : ", but")) +
+          (beyond.empty() ? ", which the model has" : " the array " + some_of(beyond) + ", which is none of the model's") +
+          ": load it with {.partial = true}, or see sk::summary(model) for its names");
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -5,6 +5,8 @@
 
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include <skein/comm/thread/spawn.hpp>
@@ -163,6 +165,9 @@ TEST_CASE("L-BFGS refuses what makes no sense, and leaves the weights where the 
                     Catch::Contains("Lbfgs: .line_search is 2") && Catch::Contains("give none or strong_wolfe"));
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.max_iterations = 0}, model}), Catch::Contains("at least one iteration"));
   CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.history = 0}, model}), Catch::Contains("at least one pair"));
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.tolerance_gradient = infinity}, model}), Catch::Contains("must be finite"));
+  CHECK_THROWS_WITH((BoundLbfgs{Lbfgs{.tolerance_change = infinity}, model}), Catch::Contains("must be finite"));
   CHECK(BoundLbfgs{Lbfgs{.max_iterations = 500000000}, model}.options().max_evaluations == 625000000);
   CHECK(BoundLbfgs{Lbfgs{.max_iterations = 2000000000}, model}.options().max_evaluations == std::numeric_limits<int>::max());
   BoundLbfgs lbfgs{Lbfgs{.lr = 1e200}, model};
@@ -195,4 +200,69 @@ TEST_CASE("L-BFGS refuses a gradient that is not finite beside a loss that is", 
                       Catch::Contains("the loss is finite before the step, and its gradient is not"));
     CHECK(std::vector<double>(model.parameters().begin(), model.parameters().end()) == before);
   }
+}
+
+TEST_CASE("L-BFGS takes back the last move of a step where the next one finds that it made the loss infinite", "[optim]") {
+  auto model = made<double>();
+  const Points<double> points;
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .threads = 1}};
+  const auto closure = [&] { return executor.forward_backward(points.view()).mean(); };
+  const auto weights = [&] { return std::vector<double>(model.parameters().begin(), model.parameters().end()); };
+  BoundLbfgs lbfgs{Lbfgs{.lr = 1e200, .max_iterations = 1}, model};
+  const std::vector<double> before = weights();
+  lbfgs.step(model, closure);
+  CHECK(weights() != before);
+  CHECK_THROWS_WITH(lbfgs.step(model, closure), Catch::Contains("Lbfgs: a step of length ") && Catch::Contains("e+199 made") &&
+                                                    Catch::Contains("The weights are those before the step"));
+  CHECK(weights() == before);
+
+  lbfgs.step(model, closure);
+  model.modify()[0] = std::numeric_limits<double>::quiet_NaN();  // not the step's fault: these weights are the program's own
+  CHECK_THROWS_WITH(lbfgs.step(model, closure), Catch::Contains("not finite before the step"));
+  CHECK(std::isnan(weights()[0]));
+}
+
+TEST_CASE("L-BFGS ends a step where the gradient is no longer finite, and keeps weights that are", "[optim]") {
+  const LineSearch search = GENERATE(LineSearch::none, LineSearch::strong_wolfe);
+  for (int bad = 2; bad <= 6; ++bad) {
+    auto model = made<double>();
+    const Points<double> points;
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .threads = 1}};
+    int calls = 0;
+    const auto closure = [&] {
+      const double loss = executor.forward_backward(points.view()).mean();
+      if (++calls == bad) model.gradients().data[0] = std::numeric_limits<double>::infinity();
+      return loss;
+    };
+    BoundLbfgs lbfgs{Lbfgs{.max_iterations = 6, .line_search = search}, model};
+    lbfgs.step(model, closure);
+    CHECK(calls >= bad);
+    for (const double w : model.parameters()) CHECK(std::isfinite(w));
+    CHECK(std::isfinite(lbfgs.step(model, closure)));
+  }
+}
+
+TEST_CASE("A closure that throws leaves L-BFGS the weights of the last iteration", "[optim]") {
+  const LineSearch search = GENERATE(LineSearch::none, LineSearch::strong_wolfe);
+  auto model = made<double>(), same = made<double>();
+  const Points<double> points;
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .threads = 1}}, other{same, nn::Mse{}, {.capacity = 8, .threads = 1}};
+  const Lbfgs options{.lr = 0.5, .max_iterations = 3, .line_search = search};
+  BoundLbfgs lbfgs{options, model}, undisturbed{options, same};
+  bool throws = false;
+  const auto closure = [&] {
+    const double loss = executor.forward_backward(points.view()).mean();
+    if (std::exchange(throws, false)) throw std::runtime_error("gone");
+    return loss;
+  };
+  lbfgs.step(model, closure);
+  const std::vector<double> before(model.parameters().begin(), model.parameters().end());
+  int calls = 0;
+  CHECK_THROWS_WITH(lbfgs.step(model, [&] { return throws = ++calls == 2, closure(); }), Catch::Contains("gone"));
+  CHECK(calls == 2);
+  CHECK(std::vector<double>(model.parameters().begin(), model.parameters().end()) == before);
+  const auto quiet = [&] { return other.forward_backward(points.view()).mean(); };
+  for (int i = 0; i < 2; ++i) undisturbed.step(same, quiet);
+  lbfgs.step(model, closure);
+  CHECK(closure() == Approx(quiet()).epsilon(1e-6));  // the search that was broken off has left no curvature of its own
 }

@@ -60,6 +60,10 @@ TEST_CASE("A loss that is no number, or infinite, is as one that does not fall",
   const auto slope = [](double t) { return 2 * (t - 1); };
   fulfils(beyond, slope, 50, 26);
   fulfils(infinite, slope, 50, 26);
+  const auto below = [](double t) { return t > 2 ? -std::numeric_limits<double>::infinity() : (t - 1) * (t - 1); };
+  fulfils(below, slope, 50, 26);
+  fulfils([](double t) { return t > 2 ? -10 : (t - 1) * (t - 1); },
+          [](double t) { return t > 2 ? std::numeric_limits<double>::quiet_NaN() : 2 * (t - 1); }, 50, 26);
 }
 
 TEST_CASE("A search without an end gives the best point that it found", "[optim]") {

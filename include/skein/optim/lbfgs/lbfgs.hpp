@@ -44,6 +44,8 @@ struct Lbfgs {
     skein::detail::demand_value("Lbfgs", ".line_search", line_search, LineSearch::strong_wolfe, "none or strong_wolfe");
     detail::demand(tolerance_gradient >= 0, "Lbfgs", "tolerance_gradient", tolerance_gradient, "a tolerance is not negative");
     detail::demand(tolerance_change >= 0, "Lbfgs", "tolerance_change", tolerance_change, "a tolerance is not negative");
+    detail::demand_finite("Lbfgs", "tolerance_gradient", tolerance_gradient);
+    detail::demand_finite("Lbfgs", "tolerance_change", tolerance_change);
   }
 };
 
@@ -60,7 +62,8 @@ template <class Scalar> class BoundLbfgs {
   /// One step: iterations until one of the limits is reached. `double closure()` writes model.gradients() for the weights as they
   /// are and returns the loss, both of the whole data set: executor.forward_backward(batch).mean(), and on several ranks the sums
   /// over them, by which all take the same steps. Returns the loss before the step. Throws ArgumentError for another model, and
-  /// where the loss or its gradient before the step is not finite: the weights are then the last ones where the loss was.
+  /// where the loss or its gradient before the step is not finite: the weights are then the last ones where the loss was. What
+  /// closure() throws leaves the weights of the last iteration.
   template <class Model, class Closure> double step(Model& model, Closure&& closure) {
     if (weights_ != &model.weights())
       throw ArgumentError(
@@ -80,7 +83,8 @@ template <class Scalar> class BoundLbfgs {
       const double previous = loss;
       evaluations += move(line, slope, last, options_.max_evaluations - evaluations, loss);
       if (n == options_.max_iterations || evaluations >= options_.max_evaluations) break;
-      if (detail::largest(gradient()) <= options_.tolerance_gradient) break;
+      const double steepest = detail::largest(gradient());
+      if (steepest <= options_.tolerance_gradient || !std::isfinite(steepest)) break;  // the next step says that it is not finite
       if (detail::largest(direction_) * std::abs(length_) <= options_.tolerance_change) break;
       if (std::abs(loss - previous) < options_.tolerance_change) break;
     }
@@ -103,7 +107,9 @@ template <class Scalar> class BoundLbfgs {
     Line(BoundLbfgs& own, Model& model, Closure& closure) : own_(own), model_(model), closure_(closure) {}
     /// As the weights are; the gradient goes into array 0.
     double loss() {
+      const bool moved_unseen = own_.unseen_ == model_.version();
       const double loss = evaluate(0);
+      if (!std::isfinite(loss) && moved_unseen) own_.refuse_loss(*this, loss);
       if (!std::isfinite(loss))
         throw ArgumentError("Lbfgs: the loss is not finite before the step: look for NaN in the data and the weights");
       own_.current_ = 0;
@@ -127,9 +133,16 @@ template <class Scalar> class BoundLbfgs {
         for (std::size_t i = 0; i < own_.start_.size(); ++i)
           to[i] = own_.start_[i] + static_cast<Scalar>(length) * own_.direction_[i];
     }
+    std::uint64_t version() const { return model_.version(); }
     LinePoint at(double length, int array) override {
       go(length);
-      const double loss = evaluate(array);
+      double loss = 0;
+      try {
+        loss = evaluate(array);
+      } catch (...) {
+        go(0);
+        throw;
+      }
       return {length, loss, detail::dot(own_.gradients_[static_cast<std::size_t>(array)], own_.direction_), array};
     }
 
@@ -184,6 +197,7 @@ template <class Scalar> class BoundLbfgs {
       current_ = static_cast<std::size_t>(found.gradient);
     } else if (last) {
       line.go(length_);
+      unseen_ = line.version();
     } else {
       const LinePoint now = line.at(length_, 1);
       if (!std::isfinite(now.loss)) refuse_loss(line, now.loss);
@@ -195,8 +209,9 @@ template <class Scalar> class BoundLbfgs {
   template <class L> [[noreturn]] void refuse_loss(L& line, double loss) {
     line.go(0);
     throw ArgumentError(
-        "Lbfgs: a step of length " + std::to_string(length_) + " made the loss " + std::to_string(loss) +
-        ": take .line_search = LineSearch::strong_wolfe, or a smaller .lr. The weights are those before the step");
+        text("Lbfgs: a step of length {} made the loss {}: take .line_search = LineSearch::strong_wolfe, or a smaller .lr. The "
+             "weights are those before the step",
+             length_, std::isnan(loss) ? std::abs(loss) : loss));
   }
 
   Lbfgs options_;
@@ -206,6 +221,7 @@ template <class Scalar> class BoundLbfgs {
   Values gradients_[4];                  ///< of points on the line; the latest one that was taken is gradients_[current_]
   std::size_t current_ = 0;
   double length_ = 0;
+  std::uint64_t unseen_ = 0;  ///< the version of the weights where the last move of a step without a search has ended
   std::int64_t iterations_ = 0, evaluations_ = 0;
 };
 template <class Model> BoundLbfgs(const Lbfgs&, const Model&) -> BoundLbfgs<typename Model::Scalar>;

@@ -32,7 +32,7 @@ struct WolfeOptions {
 };
 
 /// A point that fulfils the conditions, or the best one found. `start` has length 0 and a negative slope; `first` is the length
-/// to begin with. A loss that is not finite counts as one that does not fall.
+/// to begin with. A loss that is not finite, or whose slope is not, counts as one that does not fall.
 LinePoint strong_wolfe(LineFunction& line, const LinePoint& start, double first, const WolfeOptions& options);
 
 /// The minimum within [least, most] of the cubic through two points with their slopes; the middle where there is none.

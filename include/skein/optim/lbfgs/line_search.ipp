@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "line_search.hpp"
 
@@ -22,6 +23,13 @@ SKEIN_INLINE double cubic_minimum(const LinePoint& a, const LinePoint& b, double
 }
 
 namespace detail {
+/// The line so far along. Where the loss is minus infinity, or has no finite slope, it has not fallen: no step begins there.
+inline LinePoint look(LineFunction& line, double length, int array) {
+  LinePoint point = line.at(length, array);
+  if (!std::isfinite(point.slope) || point.loss < std::numeric_limits<double>::lowest())
+    point.loss = std::numeric_limits<double>::quiet_NaN();
+  return point;
+}
 /// An array that none of the points has.
 SKEIN_INLINE int free_array(const LinePoint& a, const LinePoint& b, const LinePoint& c) {
   int array = 0;
@@ -59,7 +67,7 @@ SKEIN_INLINE LinePoint zoom(LineFunction& line, const LinePoint& start, Bracket 
   for (; evaluations > 0; --evaluations) {
     if (std::abs(bracket.ends[1].length - bracket.ends[0].length) * o.largest < o.tolerance_change) break;
     const double t = bracket.trial();
-    const LinePoint now = line.at(t, free_array(start, bracket.ends[0], bracket.ends[1]));
+    const LinePoint now = look(line, t, free_array(start, bracket.ends[0], bracket.ends[1]));
     LinePoint &low = bracket.ends[bracket.low], &high = bracket.ends[1 - bracket.low];
     if (!(now.loss <= start.loss + o.decrease * t * start.slope) || !(now.loss < low.loss)) {
       high = now;
@@ -75,7 +83,7 @@ SKEIN_INLINE LinePoint zoom(LineFunction& line, const LinePoint& start, Bracket 
 }  // namespace detail
 
 SKEIN_INLINE LinePoint strong_wolfe(LineFunction& line, const LinePoint& start, double first, const WolfeOptions& o) {
-  LinePoint before = start, now = line.at(first, detail::free_array(start, start, start));
+  LinePoint before = start, now = detail::look(line, first, detail::free_array(start, start, start));
   int searched = 0;
   for (; searched < o.most; ++searched) {
     if (!(now.loss <= start.loss + o.decrease * now.length * start.slope) || (searched > 1 && now.loss >= before.loss)) break;
@@ -83,7 +91,7 @@ SKEIN_INLINE LinePoint strong_wolfe(LineFunction& line, const LinePoint& start, 
     if (now.slope >= 0) break;
     const double t = cubic_minimum(before, now, now.length + 0.01 * (now.length - before.length), 10 * now.length);
     before = now;
-    now = line.at(t, detail::free_array(start, before, before));
+    now = detail::look(line, t, detail::free_array(start, before, before));
   }
   if (searched == o.most) before = start;
   return detail::zoom(line, start, {{before, now}}, o.most - searched, o);
