@@ -26,18 +26,18 @@ template <class Scalar, class Device> class PackedWeights {
   std::uint64_t made_of() const { return hash_.load(std::memory_order_relaxed); }
 
   /// A number for an executor, from 1: who packs.
-  std::uint64_t join() { return 1 + joined_++ % 0x7fff; }
+  std::uint64_t join() { return 1 + joined_++ % 0xfffffe; }
   /// Asked by every worker of an executor: must it help to make the copies of that version? Waits while another executor makes
   /// them. All workers of one executor get the same answer.
   bool begin(std::uint64_t version, std::uint64_t who) {
     for (std::uint64_t seen = state_.load(std::memory_order_acquire);;) {
       if (seen == version) return false;
-      const std::uint64_t owner = seen >> 48;
+      const std::uint64_t owner = seen >> version_bits;
       if (owner == who) return true;
       if (owner != 0) {
         std::this_thread::yield();
         seen = state_.load(std::memory_order_acquire);
-      } else if (state_.compare_exchange_weak(seen, seen | who << 48, std::memory_order_acquire)) {
+      } else if (state_.compare_exchange_weak(seen, seen | who << version_bits, std::memory_order_acquire)) {
         return true;
       }
     }
@@ -46,12 +46,13 @@ template <class Scalar, class Device> class PackedWeights {
   void end(std::uint64_t version) { state_.store(version, std::memory_order_release); }
   /// After an exception of a worker: others may begin.
   void abandon(std::uint64_t who) {
-    if (state_.load(std::memory_order_acquire) >> 48 == who) state_.store(0, std::memory_order_release);
+    if (state_.load(std::memory_order_acquire) >> version_bits == who) state_.store(0, std::memory_order_release);
   }
 
  private:
   Arena<Scalar, Device> packed_, converted_;
-  std::atomic<std::uint64_t> state_{0};  // a version, and above 48 bits who makes the copies of another one
+  static constexpr int version_bits = 40;
+  std::atomic<std::uint64_t> state_{0};  // a version, and above its bits who makes the copies of another one
   std::atomic<std::uint64_t> joined_{0}, hash_{0};
 };
 

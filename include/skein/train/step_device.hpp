@@ -44,7 +44,7 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   /// Room for the batches of one call, in scalars, tokens, labels and targets.
   static constexpr void reserve(long, long, long, long) {}
   /// The batch where the device reads it; valid until finish().
-  template <class Given> static decltype(auto) stage(const Given& batch) { return batch_view<Scalar, Cpu>(batch); }
+  template <class Given> static decltype(auto) upload(const Given& batch) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}
   /// kind(): the CapturedStepKey; begin(), all(): the step; host(): what of all() writes arguments for a captured step;
   /// refusing(bool): the first of the ranks that work in the step whose capture was refused, -1 where none was.

@@ -89,7 +89,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     optim::check_step(options);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
-    const auto& batch = parts_.device.stage(given);
+    const auto& batch = parts_.device.upload(given);
     nn::lap(loss(), StepPart::load);
     update_scale();
     optim::join_accumulation(options.accumulate, accumulated_);
@@ -119,7 +119,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     check_step_batch(parts_, given, false);
     Executor& run = executor();
     [[maybe_unused]] const auto here = run.memory().enter();
-    const auto& batch = parts_.device.stage(given);
+    const auto& batch = parts_.device.upload(given);
     run.begin(batch, {});
     run.run([&](Worker& w) { run.evaluate(w, batch, accumulate); });
     parts_.device.finish();

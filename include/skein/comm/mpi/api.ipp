@@ -56,10 +56,10 @@ SKEIN_MPI_INLINE bool cancel_receives(MPI_Request* receives, std::size_t count) 
 }
 
 SKEIN_MPI_INLINE bool mpi_runs() {
-  int initialized = 0, finalised = 0;
+  int initialized = 0, finalized = 0;
   MPI_Initialized(&initialized);
-  MPI_Finalized(&finalised);
-  return initialized && !finalised;
+  MPI_Finalized(&finalized);
+  return initialized && !finalized;
 }
 
 /// Notes of the failure detector that nobody has read: MPI would keep them after the communicator.

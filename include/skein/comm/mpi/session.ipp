@@ -39,10 +39,10 @@ SKEIN_MPI_INLINE void terminate_all() {
 }
 
 SKEIN_MPI_INLINE void MpiSession::start(int& argc, char**& argv) {
-  int initialized = 0, finalised = 0, provided = 0;
+  int initialized = 0, finalized = 0, provided = 0;
   MPI_Initialized(&initialized);
-  MPI_Finalized(&finalised);
-  if (finalised)
+  MPI_Finalized(&finalized);
+  if (finalized)
     throw CommError(
         "MpiComm{argc, argv}: MPI has ended with an earlier world, or by the program, and begins once in a process: make one "
         "world that lives as long as all that uses it");

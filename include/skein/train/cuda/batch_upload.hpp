@@ -56,7 +56,7 @@ template <class Scalar> class BatchUpload {
 
   /// The batch in the next slot; the current device is where(). The calling thread's stream has it when what follows runs there.
   /// Waits only where the host is a whole ring of slots ahead.
-  BatchView<Scalar, Cuda> stage(const BatchView<Scalar>& batch) {
+  BatchView<Scalar, Cuda> upload(const BatchView<Scalar>& batch) {
     next_ ^= 1;
     Slot& s = slots_[next_];
     Events& e = *s.copy;

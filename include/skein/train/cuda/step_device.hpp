@@ -67,21 +67,21 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     forget_graphs();
     upload_.reserve(scalars, tokens, labels, targets);
   }
-  template <class Given> decltype(auto) stage(const Given& given) {
+  template <class Given> decltype(auto) upload(const Given& given) {
     const auto& batch = batch_view<Scalar, Cuda>(given);
     ++step_;
-    staged_ = std::same_as<DeviceOf<Given>, Cpu>;
+    uploaded_ = std::same_as<DeviceOf<Given>, Cpu>;
     if constexpr (std::same_as<DeviceOf<Given>, Cuda>) {
       return BatchView<Scalar, Cuda>(batch);
     } else {
       const long values = batch.count * batch.pitch;
       reserve(batch.tokens ? 0 : values, batch.tokens ? values : 0, batch.labels ? batch.count * batch.labels_each : 0,
               batch.targets ? batch.count * batch.target_pitch : 0);
-      return upload_.stage(batch);
+      return upload_.upload(batch);
     }
   }
   void finish() {
-    if (staged_) upload_.finish();
+    if (uploaded_) upload_.finish();
   }
 
   template <class Kind, class Begin, class All, class Host, class Refusing>
@@ -283,7 +283,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   std::size_t counted_ = 0;
   std::uint64_t step_ = 0;
   long replays_ = 0;
-  bool staged_ = false;
+  bool uploaded_ = false;
   std::string note_;
 };
 
