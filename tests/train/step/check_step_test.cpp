@@ -73,7 +73,7 @@ using Late = parallel::ParameterServer<Comm, parallel::Staleness<2>>;
 static_assert(all_rows<Late, parallel::ParameterServer<Comm>>({true, false, false, true}));
 static_assert(fault<NormFirst, Late> == Fault::norms_of_servers && fault<NormLater, Late> == Fault::norms_of_servers);
 
-static_assert(fault<Sgd, DataParallel<parallel::Reproducible<4>>, CoupledModel> == Fault::shards_of_couples);
+static_assert(fault<Sgd, DataParallel<parallel::Reproducible<4>>, CoupledModel> == Fault::shards_couple_samples);
 static_assert(fault<Sgd, DataParallel<parallel::Sharded<1>>, CoupledModel> == Fault::none);
 
 namespace {
