@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include <skein/ops/optimizer.hpp>
@@ -79,4 +80,27 @@ TEST_CASE("An empty range touches nothing", "[ops]") {
   CHECK(p[0] == 3);
   CHECK(s[0] == 5);
   CHECK(ops::sum_of_squares(Cpu{}, static_cast<const ops::UpdateArguments<float>&>(arguments)) == 0);
+}
+
+TEST_CASE("The sign in Lion is none of a gradient that is no number: the weight shows it", "[ops]") {
+  constexpr int n = 67;  // vectors, and a tail
+  const bool vectors = GENERATE(true, false);
+  for (const int at : {0, 5, n - 1}) {
+    float p[n], s[n] = {}, g[n];
+    std::fill(p, p + n, 1.0f), std::fill(g, g + n, -2.0f);
+    g[at] = std::numeric_limits<float>::quiet_NaN();
+    g[1] = 0;
+    const float* gradients[] = {g};
+    ops::LionArguments<float> arguments;
+    arguments.parameters = p, arguments.gradients = gradients, arguments.gradient_count = 1, arguments.end = n;
+    arguments.momenta = s;
+    arguments.lr = 0.5f, arguments.fresh1 = 0.1f, arguments.fresh2 = 0.01f;
+    if (vectors) ops::cpu::lion(arguments);
+    else ops::reference::update(arguments);
+    for (int i = 0; i < n; ++i) {
+      CAPTURE(i);
+      if (i == at) CHECK(std::isnan(p[i]));
+      else CHECK(p[i] == (i == 1 ? 1.0f : 1.5f));
+    }
+  }
 }

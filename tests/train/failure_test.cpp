@@ -11,6 +11,7 @@
 #include <skein/optim/adam.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/comm/sim/sim_comm.hpp>
+#include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/parallel/server/parameter_server.hpp>
@@ -473,6 +474,32 @@ TEST_CASE("ranks that load files of other weights are named with their files", "
         Catch::Contains((weights_alone ? "load_weights" : "load") + std::string(": the ranks have read files that differ: '") +
                         (folder / "5") + "' on rank 0, '" + (folder / "6") + "' on rank 1: give all ranks the same file"));
   }
+}
+
+TEST_CASE("a fit that ranks would begin with other weights is refused before its first step, and its weights stay", "[train]") {
+  const auto data = sk::data::InMemory<float>({1, {12}}, std::vector<float>(12 * 32, 0.5f), std::vector<int>(32, 1), 4);
+  const auto fit = [&](const auto& policy, int rank_that_loads) {
+    return cases::thrown([&] {
+      sk::spawn(2, [&](sk::ThreadComm& world) {
+        sk::Model<nn::Sequential<nn::Linear<4>>, sk::Shape<12>> model{sk::Seed{3}};
+        sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, policy(world)};
+        if (world.rank() == rank_that_loads || rank_that_loads < 0) model.modify()[0] = 7;
+        trainer.fit(data, {.batch = 16, .progress = false});
+        trainer.fit(data, {.batch = 16, .progress = false});
+      });
+    });
+  };
+  const auto plain = [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world}; };
+  const auto sharded = [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}; };
+  const auto averages = [](sk::ThreadComm& world) { return sk::parallel::ModelAverage{world, sk::parallel::Period<2>{}}; };
+  for (const int rank : {0, 1}) {
+    const std::string named = "fit: the model with which it begins is of hash ";
+    CHECK_THAT(fit(plain, rank), Catch::Contains(named));
+    CHECK_THAT(fit(sharded, rank), Catch::Contains(named));
+    CHECK(fit(averages, rank).empty());
+  }
+  CHECK(fit(plain, -1).empty());
+  CHECK(fit(sharded, -1).empty());
 }
 
 TEST_CASE("where one rank cannot load, or loads another file, no rank's weights change", "[train]") {

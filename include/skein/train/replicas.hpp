@@ -39,6 +39,22 @@ template <class TrainStep, class Visit> void each_parameter_part(TrainStep& trai
     visit(plan::Range{0, static_cast<long>(arena.size)}, arena.data);
   }
 }
+/// The same, with values in the host's memory.
+template <class TrainStep, class Visit> void each_part_on_host(TrainStep& train_step, const Visit& visit) {
+  using Model = std::remove_cvref_t<decltype(train_step.model())>;
+  using Scalar = typename Model::Scalar;
+  HostCopy<Scalar, typename Model::device> copy;
+  each_parameter_part(train_step, [&](plan::Range part, const Scalar* values) {
+    visit(part, copy.read(values, static_cast<std::size_t>(part.end - part.begin), train_step.model().where()));
+  });
+}
+template <class TrainStep> std::uint64_t hash_of_weights(TrainStep& train_step) {
+  Hash64 hash;
+  each_part_on_host(train_step, [&](plan::Range part, const auto* values) {
+    hash.update(values, static_cast<std::size_t>(part.end - part.begin) * sizeof(*values));
+  });
+  return hash.value();
+}
 /// Ranks so far apart have the same parameters: those of a pipeline have its stages, and are one behind the other.
 template <class PolicyState> std::size_t ranks_of_replica(const PolicyState& state) {
   if constexpr (parallel::SharesBatches<PolicyState>) return static_cast<std::size_t>(state.ranks() / state.shards());
@@ -48,22 +64,23 @@ template <class PolicyState> std::size_t ranks_of_replica(const PolicyState& sta
 
 SKEIN_BEGIN_COLD
 
+/// Where all ranks have whole models that the policy keeps the same: a hash of the weights, with which a fit begins.
+template <class TrainStep> void describe_weights(TrainStep& train_step, NamedValues& to) {
+  using PolicyState = std::remove_cvref_t<decltype(train_step.policy_state())>;
+  if constexpr (!parallel::SharesBatches<PolicyState>)
+    if (train_step.policy_state().same_weights() == parallel::SameWeights::after_step) {
+      const std::uint64_t hash = detail::hash_of_weights(train_step);
+      to.add_hash("the model with which it begins", &hash, sizeof(hash));
+    }
+}
+
 /// Throws CommError, on all ranks, where replicas that the policy promises to be equal are not: it names the first parameter that
 /// differs, and the ranks. `when`: "at the end of fit". Collective: one all_gather of 8 bytes where all are equal.
 template <class TrainStep> void check_replicas(TrainStep& train_step, std::string_view when) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
-  HostCopy<Scalar, typename Model::device> copy;
-  const auto each_part = [&](const auto& visit) {
-    detail::each_parameter_part(train_step, [&](plan::Range part, const Scalar* values) {
-      visit(part, copy.read(values, static_cast<std::size_t>(part.end - part.begin), train_step.model().where()));
-    });
-  };
-  Hash64 hash;
-  each_part([&](plan::Range part, const Scalar* values) {
-    hash.update(values, static_cast<std::size_t>(part.end - part.begin) * sizeof(Scalar));
-  });
-  const std::uint64_t own[1] = {hash.value()};
+  const auto each_part = [&](const auto& visit) { detail::each_part_on_host(train_step, visit); };
+  const std::uint64_t own[1] = {detail::hash_of_weights(train_step)};
   auto& policy_state = train_step.policy_state();
   const std::size_t apart = detail::ranks_of_replica(policy_state);
   if (detail::replicas_equal(policy_state.numbers_of_all(own), apart)) return;  // the same answer on all ranks

@@ -221,7 +221,7 @@ template <class Scalar> void lion(const LionArguments<Scalar>& p) {
   Scalar* const state[2] = {p.momenta, nullptr};
   detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
     const V mixed = detail::fma(fresh1, g - s[0], s[0]);
-    const V direction = xsimd::select(mixed > zero, one, xsimd::select(mixed < zero, -one, zero));  // of a NaN: 0
+    const V direction = xsimd::select(mixed > zero, one, xsimd::select(mixed < zero, -one, mixed));  // of a NaN: a NaN
     value = detail::fma(lr, detail::fma(decay, value, direction), value);
     s[0] = detail::fma(fresh2, g - s[0], s[0]);
   });

@@ -135,8 +135,9 @@ template <class Scalar> struct LionArguments : UpdateArguments<Scalar> {
   static constexpr int arrays = 1;
   constexpr Scalar* array(int) const { return momenta; }
   constexpr void element(Scalar g, Scalar& value, Scalar* state) const {
-    const Scalar direction = state[0] + fresh1 * (g - state[0]);
-    value -= lr * (Scalar((direction > 0) - (direction < 0)) + decay * value);
+    const Scalar mixed = state[0] + fresh1 * (g - state[0]);
+    const Scalar direction = mixed > 0 ? Scalar(1) : mixed < 0 ? Scalar(-1) : mixed;  // 0, or a NaN, which has to be seen
+    value -= lr * (direction + decay * value);
     state[0] += fresh2 * (g - state[0]);
   }
   constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
