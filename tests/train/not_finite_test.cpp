@@ -59,6 +59,17 @@ struct Breaks {
     if (n == step) model.modify()[0] = infinite;
   }
 };
+/// Two ranks with a stage each, of which each step has all samples.
+void fit_of_two_stages(const sk::data::DatasetView& data, float rate) {
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    const sk::parallel::Pipeline<First, Second> pipeline{world, {.micro_batches = 2}};
+    auto model = pipeline.model<sk::Shape<3>>(sk::Seed{1});
+    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = rate}, pipeline};
+    sk::FitOptions how = options();
+    how.batch = 40;
+    trainer.fit(data, how);
+  });
+}
 /// A train step that cannot evaluate.
 struct Fails {
   using Scalar = float;
@@ -152,34 +163,16 @@ TEST_CASE("ranks that end with infinite weights all say so, or report the one th
                               }),
                     Catch::Contains("a weight of layer '0' (Linear<6>) is not finite after step 4"));
 
-  CHECK_THROWS_WITH(sk::spawn(2,
-                              [&](sk::ThreadComm& world) {
-                                const sk::parallel::Pipeline<First, Second> pipeline{world, {.micro_batches = 2}};
-                                auto model = pipeline.model<sk::Shape<3>>(sk::Seed{1});
-                                sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 3e38f}, pipeline};
-                                sk::FitOptions how = options();
-                                how.batch = 40;
-                                trainer.fit(points(1e4f), how);
-                              }),
-                    Catch::Contains("is not finite after step 1 (epoch 1)"));
+  CHECK_THROWS_WITH(fit_of_two_stages(points(1e4f), 3e38f), Catch::Contains("is not finite after step 1 (epoch 1)"));
 }
 
 TEST_CASE("a pipeline has made the step whose loss is not finite, and its message says so", "[train]") {
   sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
   x(17, 1) = std::numeric_limits<float>::infinity();
   const auto data = sk::data::from_tensors(x, y, sk::data::NonFinite::keep);
-  CHECK_THROWS_WITH(sk::spawn(2,
-                              [&](sk::ThreadComm& world) {
-                                const sk::parallel::Pipeline<First, Second> pipeline{world, {.micro_batches = 2}};
-                                auto model = pipeline.model<sk::Shape<3>>(sk::Seed{1});
-                                sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, pipeline};
-                                sk::FitOptions how = options();
-                                how.batch = 40;
-                                trainer.fit(data, how);
-                              }),
-                    Catch::Contains("the loss of step 1 (epoch 1) is ") &&
-                        Catch::Contains("Each stage has made its update all the same") &&
-                        !Catch::Contains("The weights are those before this step"));
+  CHECK_THROWS_WITH(fit_of_two_stages(data, 0.05f), Catch::Contains("the loss of step 1 (epoch 1) is ") &&
+                                                        Catch::Contains("Each stage has made its update all the same") &&
+                                                        !Catch::Contains("The weights are those before this step"));
 }
 
 TEST_CASE("infinite statistics of a normalisation, and factors of Kfac, are no state to keep", "[train]") {
