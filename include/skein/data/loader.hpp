@@ -32,6 +32,10 @@ namespace skein::inline SKEIN_ABI::data {
 enum class Prefetch { automatic, on, off };
 
 namespace detail {
+/// Throws ArgumentError for a number that is no value of the setting's enumeration.
+inline void demand_value(const char* who, const char* setting, Prefetch value) {
+  skein::detail::demand_value(who, setting, value, Prefetch::off, "automatic, on or off");
+}
 namespace refused {
 template <class> inline constexpr bool by_this_name = false;
 /// A member that takes no memory and refuses every value: PyTorch's name of an option.

@@ -127,16 +127,11 @@ Loader<Scalar>::Slot::Slot(const DatasetView& data, long capacity, long most, co
   }
 }
 
-/// Settings that are enumerations.
-SKEIN_INLINE void check_loader_enumerations(const LoaderOptions& o) {
-  using skein::detail::demand_value;
-  demand_value("loader", ".partition", o.partition, Partition::local, "shared or local");
-  demand_value("loader", ".last", o.last, LastBatch::drop, "keep or drop");
-  demand_value("loader", ".prefetch", o.prefetch, Prefetch::off, "automatic, on or off");
-}
 template <class Scalar> void Loader<Scalar>::check() const {
   const LoaderOptions& o = options_;
-  check_loader_enumerations(o);
+  detail::demand_value("loader", ".partition", o.partition);
+  detail::demand_value("loader", ".last", o.last);
+  detail::demand_value("loader", ".prefetch", o.prefetch);
   if (!data_) throw ArgumentError(std::string("loader: ") + o.name + " is missing: give it a data set");
   if (!(o.tokens ? data_.gives_tokens() : data_.gives_numbers()))
     throw ArgumentError(o.tokens ? "loader: tokens are asked for, and the data set has none"

@@ -21,6 +21,16 @@ enum class Partition { shared, local };
 /// What becomes of samples that do not fill the last batch: served as a smaller batch, or left out.
 enum class LastBatch { keep, drop };
 
+namespace detail {
+/// Throws ArgumentError for a number that is no value of the setting's enumeration.
+inline void demand_value(const char* who, const char* setting, Partition value) {
+  skein::detail::demand_value(who, setting, value, Partition::local, "shared or local");
+}
+inline void demand_value(const char* who, const char* setting, LastBatch value) {
+  skein::detail::demand_value(who, setting, value, LastBatch::drop, "keep or drop");
+}
+}  // namespace detail
+
 /// The samples of one rank in one step.
 struct Share {
   std::int64_t begin = 0, end = 0;  ///< positions in the epoch's order (local: in the order of this rank's shard)

@@ -110,12 +110,15 @@ inline void check_reserve(const ExecutorOptions& options) {
   if (options.shards)
     throw ArgumentError("reserve: the virtual shards of a train step are its policy's: leave .shards out and take Reproducible");
 }
-/// Throws ArgumentError for a setting of an Executor that is an enumeration and holds another number than its values.
-inline void check_executor_enumerations(const ExecutorOptions& o) {
-  skein::detail::demand_value("Executor", ".execution", o.execution, Execution::depth_first,
-                              "automatic, layer_wise or depth_first");
-  skein::detail::demand_value("Executor", ".denormals", o.denormals, Denormals::keep, "flush or keep");
+namespace detail {
+/// Throws ArgumentError for a number that is no value of the setting's enumeration.
+inline void demand_value(const char* who, const char* setting, Execution value) {
+  skein::detail::demand_value(who, setting, value, Execution::depth_first, "automatic, layer_wise or depth_first");
 }
+inline void demand_value(const char* who, const char* setting, Denormals value) {
+  skein::detail::demand_value(who, setting, value, Denormals::keep, "flush or keep");
+}
+}  // namespace detail
 /// Throws ArgumentError where gradients would be added to those that a step has used, and where a part of a step's would take the
 /// place of another part.
 inline void check_accumulation(const ExecutorCall& call, GradientState state, long samples) {
@@ -158,7 +161,8 @@ template <class Device>
 ExecutorOptions resolve_options(ExecutorOptions o, const MemoryRequirements& sizes, long scalar_bytes, long activation_bytes) {
   check_capacity(o.capacity, bytes_of_sample(sizes, scalar_bytes, activation_bytes) + 16 * sizes.output.count());
   check_threads("Executor", o.threads);
-  check_executor_enumerations(o);
+  detail::demand_value("Executor", ".execution", o.execution);
+  detail::demand_value("Executor", ".denormals", o.denormals);
   if (o.first_trained < 0 || o.first_trained > sizes.stored)
     throw ArgumentError(
         text("Executor: .first_trained is {}: it is an offset in the model's {} stored parameters, padding included",

@@ -35,13 +35,12 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
 
 /// Throws ArgumentError where a setting that is an enumeration has another number than its values.
 inline void check_fit_enumerations(const FitOptions& o) {
-  using skein::detail::demand_value;
-  demand_value("fit", ".on_nan", o.on_nan, OnNan::go_on, "stop, skip or go_on");
-  demand_value("fit", ".loader.partition", o.loader.partition, data::Partition::local, "shared or local");
-  demand_value("fit", ".loader.last", o.loader.last, data::LastBatch::drop, "keep or drop");
-  demand_value("fit", ".loader.prefetch", o.loader.prefetch, data::Prefetch::off, "automatic, on or off");
-  demand_value("fit", ".compute.execution", o.compute.execution, Execution::depth_first, "automatic, layer_wise or depth_first");
-  demand_value("fit", ".compute.denormals", o.compute.denormals, Denormals::keep, "flush or keep");
+  skein::detail::demand_value("fit", ".on_nan", o.on_nan, OnNan::go_on, "stop, skip or go_on");
+  data::detail::demand_value("fit", ".loader.partition", o.loader.partition);
+  data::detail::demand_value("fit", ".loader.last", o.loader.last);
+  data::detail::demand_value("fit", ".loader.prefetch", o.loader.prefetch);
+  nn::detail::demand_value("fit", ".compute.execution", o.compute.execution);
+  nn::detail::demand_value("fit", ".compute.denormals", o.compute.denormals);
 }
 
 /// Throws ArgumentError for options that would do nothing, or harm, without a word.
