@@ -102,7 +102,7 @@ template <class Then> void pipelined(const Pipeline& pipeline, long batch, int t
     const long first = batch * part / parts, end = batch * (part + 1) / parts;
     auto b = points.batch(step * 27 + first, end - first);
     b.global_count = batch;
-    losses.push_back(train_step.step(b, sk::parallel::PipelineStepOptions{.key = 77u + static_cast<unsigned>(step)}).mean());
+    losses.push_back(train_step.step(b, sk::optim::StepOptions{.key = 77u + static_cast<unsigned>(step)}).mean());
   }
   then(model, train_step, losses);
 }
@@ -368,7 +368,7 @@ template <class Comm> void ties(Comm& world) {
   Staged staged = Pipeline{world, options}.template model<Input>(sk::Seed{5});
   TrainStep clipped(staged, {}, optimizer, Pipeline{world, options});
   clipped.reserve({.capacity = 36, .threads = 2});
-  clipped.step(points.batch(0, 36), sk::parallel::PipelineStepOptions{.clip_norm = 1e9, .key = 77u});
+  clipped.step(points.batch(0, 36), sk::optim::StepOptions{.clip_norm = 1e9, .key = 77u});
   RANK_CHECK(clipped.gradient_norm() == Approx(norm).epsilon(1e-5));
   try {
     Optimizer apart = optimizer;

@@ -65,7 +65,7 @@ void pipeline_course(const P& pipeline, long batch, int threads, const O& o, dou
   set_scaling(train_step);
   Course<> c;
   for (int step = 0; step < 8; ++step) {
-    const sk::parallel::PipelineStepOptions options{.clip_norm = clip, .key = 77u + static_cast<unsigned>(step)};
+    const sk::optim::StepOptions options{.clip_norm = clip, .key = 77u + static_cast<unsigned>(step)};
     note(c, train_step, train_step.step(points.batch(step * 9, batch), options).mean());
   }
   then(model, c);

@@ -40,7 +40,7 @@ Aged age(int threads, sk::Denormals denormals, sk::Execution execution) {
     train_step.step(batch);
   }
   Aged aged;
-  const auto momenta = train_step.state(0);
+  const auto momenta = train_step.arrays().whole(sk::parallel::training_arrays::optimizer);
   const auto& weight = decltype(model)::parameter("weight");
   for (long i = 0; i < weight.extents.count(); ++i) {
     const float m = momenta.data[weight.offset + i];

@@ -49,7 +49,7 @@ TEST_CASE("updates of an epoch: one for each two of five batches, the last one a
 TEST_CASE("the options of a step: which batch of an accumulation it is, the rate, a key of its own") {
   Fixture f;
   f.place.rate_factor = 0.25;
-  std::vector<sk::train::StepOptions> steps;
+  std::vector<sk::optim::StepOptions> steps;
   int pending = 0;
   for (const auto& batch : f.batches.training().epoch(0)) {
     steps.push_back(f.work.step_options(batch, pending));

@@ -56,7 +56,7 @@ template <class Scalar> struct StepCall {
 template <class M> concept HasProgram = requires { M::program; };
 
 /// Of BoundOptimizer::step.
-struct StepOptions {
+struct UpdateOptions {
   std::optional<double> lr{};  ///< of this step, also 0; absent: the optimizer's own
   double clip_norm = 0;        ///< gradients of a larger global norm are scaled down to it; 0: no clipping. On the host
 };
@@ -76,7 +76,7 @@ template <class Model> constexpr long stored_of() { return Model::program.stored
 [[noreturn]] void refuse_gradients(bool used);
 /// Throws ArgumentError for values that are no rate, or no norm to clip by.
 void refuse_rate(double lr);
-inline void check(const StepOptions& o) {
+inline void check(const UpdateOptions& o) {
   if (o.lr && !(*o.lr >= 0 && *o.lr <= 3.4e38)) [[unlikely]]
     refuse_rate(*o.lr);
   check_clip_norm("step", o.clip_norm);
@@ -118,7 +118,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   /// and the ranks have summed. It counts the steps itself. All of the parameters; on one thread. Throws ArgumentError for
   /// another model than the one it was made with (of another layout, where it was made with a program), for options that make no
   /// sense, and where there are no new gradients since the last step.
-  template <class Model> void step(Model& model, const StepOptions& options = {}) {
+  template <class Model> void step(Model& model, const UpdateOptions& options = {}) {
     static_assert(!has_stages<O>,
                   "a chain with transforms of whole tensors is more than one pass: a loop by hand makes its steps with "
                   "train::TrainStep");

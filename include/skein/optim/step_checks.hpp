@@ -4,6 +4,7 @@
 #pragma once
 #include "../core/error.hpp"
 #include "../core/text.hpp"
+#include "step_options.hpp"
 #include "transform/transform.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
@@ -36,7 +37,7 @@ inline void check_clip_norm(const char* who, double norm) {
 }
 /// Throws ArgumentError for what no step can be made with: an .lr_factor that is negative, infinite or no number, and a
 /// .clip_norm that is no norm.
-template <class StepOptions> void check_step(const StepOptions& o) {
+inline void check_step(const StepOptions& o) {
   if (!(o.lr_factor >= 0 && o.lr_factor <= 3.4e38)) [[unlikely]]
     detail::refuse_lr_factor(o.lr_factor);
   check_clip_norm("step", o.clip_norm);

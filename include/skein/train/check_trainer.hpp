@@ -6,6 +6,7 @@
 
 #include "../comm/concepts.hpp"
 #include "../data/dataset.hpp"
+#include "concepts.hpp"
 #include "train_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
@@ -77,6 +78,9 @@ template <class M, class L, class O, class Policy> struct TrainStepOf { using ty
 template <class M, class L, class O, class Policy>
 requires(Policy::brings_train_step) struct TrainStepOf<M, L, O, Policy> {
   using type = typename Policy::template TrainStep<M, L, O>;
+  static_assert(IsTrainStep<type>,
+                "the train step that a policy brings in place of train::TrainStep has the functions of the concept "
+                "train::IsTrainStep (train/concepts.hpp)");
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

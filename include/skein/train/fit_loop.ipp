@@ -194,7 +194,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   steps.set_totals(place().sums), fitting_ = true;
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.batches.training().epoch(number)) {
-    const StepOptions step = work.step_options(batch, pending);
+    const optim::StepOptions step = work.step_options(batch, pending);
     steps.step(batch, step);
     waiting.all += batch.global_count, waiting.own += batch.count;
     pending = step.update ? 0 : pending + 1;

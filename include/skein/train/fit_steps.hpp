@@ -10,10 +10,10 @@
 
 #include "../nn/executor_options.hpp"
 #include "../nn/loss/loss.hpp"
+#include "../optim/step_options.hpp"
 #include "fit_facts.hpp"
 #include "metrics/any_metric.hpp"
 #include "saved_training.hpp"
-#include "step_options.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
@@ -48,7 +48,7 @@ template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> 
   virtual nn::LossSums totals() = 0;
   virtual void set_totals(const nn::LossSums& sums) = 0;
   virtual double rate() = 0;  ///< the optimizer's, without the schedule
-  /// The last step was not made: see StepOptions::finite.
+  /// The last step was not made: see optim::StepOptions::finite.
   virtual bool left_out() = 0;
   /// An overflow lowers the scale of the loss.
   virtual bool scale_can_fall() = 0;
@@ -68,7 +68,8 @@ template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> 
 /// announce it to the model.
 template <class Scalar> class FitSteps : public JudgedTraining<Scalar> {
  public:
-  virtual void step(const data::Batch<Scalar>& batch, const StepOptions& options) = 0;
+  /// .finite has no effect where the facts say that no step can be left out.
+  virtual void step(const data::Batch<Scalar>& batch, const optim::StepOptions& options) = 0;
   /// Optimizer steps that a batch of so many samples makes: one, but for PipeDream's.
   virtual std::int64_t updates_of(long samples) = 0;
   virtual std::string_view note() = 0;  ///< why a step is not what it could be

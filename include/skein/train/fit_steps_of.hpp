@@ -79,13 +79,14 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
     return f;
   }
   void reserve(const ExecutorOptions& options) override { train_step_.reserve(options); }
-  void prepare(long count) override { train_step_.executor().prepare(count); }
-  long capacity() override { return train_step_.reserved() ? train_step_.executor().capacity() : 0; }
-  void step(const data::Batch<Scalar>& batch, const StepOptions& options) override { sums_ = train_step_.step(batch, options); }
-  std::int64_t updates_of([[maybe_unused]] long samples) override {
-    if constexpr (parallel::SharesBatches<PolicyState>) return train_step_.updates_of(samples);
-    else return 1;
+  void prepare(long count) override { train_step_.prepare(count); }
+  long capacity() override { return train_step_.capacity(); }
+  void step(const data::Batch<Scalar>& batch, const optim::StepOptions& options) override {
+    optim::StepOptions possible = options;
+    possible.finite = options.finite && leaves_out;
+    sums_ = train_step_.step(batch, possible);
   }
+  std::int64_t updates_of(long samples) override { return train_step_.updates_of(samples); }
   void evaluate(const data::Batch<Scalar>& batch, bool more) override { sums_ = train_step_.evaluate(batch, more); }
   nn::LossSums sums() override { return sums_; }
   bool left_out() override { return train_step_.left_out(); }
@@ -114,7 +115,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   void set_totals(const nn::LossSums& sums) override { train_step_.set_totals(sums); }
   std::int64_t steps() override { return train_step_.steps(); }
   double rate() override { return static_cast<double>(train_step_.optimizer().optimizer().lr); }
-  std::string_view note() override { return train_step_.device().note(); }
+  std::string_view note() override { return train_step_.note(); }
   void epoch_begins(std::int64_t number) override { train_step_.policy_state().epoch_begins(number); }
   void epoch_ends(std::int64_t number) override {
     if (auto lease = train_step_.model().modify(); !train_step_.policy_state().epoch_ends(number)) lease.unchanged();
@@ -174,9 +175,8 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   /// A row a label, and what they are compared with. To metrics a label that the loss ignores is -1.
   void feed(std::vector<AnyMetric>& metrics, const data::Batch<Scalar>& batch) override {
     constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
-    const Scalar* values =
-        host_.read(train_step_.executor().outputs(), static_cast<std::size_t>(batch.count * TrainStep::OutputPitch),
-                   train_step_.model().where());
+    const Scalar* values = host_.read(train_step_.outputs(), static_cast<std::size_t>(batch.count * TrainStep::OutputPitch),
+                                      train_step_.model().where());
     const Rows<Scalar> outputs{values, rows > 1 ? width : TrainStep::OutputPitch, batch.count * rows, static_cast<int>(width)};
     for (auto& m : metrics) {
       if constexpr (labels) m.add(outputs, labels_for_metrics(batch.labels, static_cast<std::size_t>(batch.count * rows)));

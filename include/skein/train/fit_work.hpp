@@ -58,9 +58,9 @@ template <class Scalar> struct FitWork {
   }
 
   /// Of a batch before which so many of its step have gone. Notes the factor of the rate.
-  StepOptions step_options(const data::Batch<Scalar>& batch, int pending) {
+  optim::StepOptions step_options(const data::Batch<Scalar>& batch, int pending) {
     const std::int64_t count = batches.training().steps(), number = (place.base + place.epoch) * count + batch.step;
-    StepOptions step;
+    optim::StepOptions step;
     step.lr_factor = factor = factor_of(schedule, steps.steps() - place.first_step) * place.rate_factor;
     step.clip_norm = options.clip_norm;
     step.accumulate = pending > 0;

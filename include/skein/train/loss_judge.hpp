@@ -33,8 +33,8 @@ template <class Scalar> class LossJudge {
           "here ranks would skip different steps; take OnNan::stop");
   }
 
-  /// StepOptions::finite of the next step. Not where a scaled loss may overflow: such a step is skipped and the scale falls,
-  /// until it can fall no further. `first`: no batch of the step has gone.
+  /// optim::StepOptions::finite of the next step. Not where a scaled loss may overflow: such a step is skipped and the scale
+  /// falls, until it can fall no further. `first`: no batch of the step has gone.
   bool judges_step(bool first) {
     if (host_ && scaled_ && first) totals_ = training_.totals();
     return host_ && on_nan_ != OnNan::go_on && !(scaled_ && training_.scale_can_fall());

@@ -120,7 +120,7 @@ template <class TrainStep, class Batch> std::string first_layer_not_finite(Train
         return std::isfinite(sums.loss);
       },
       [&] {
-        const Scalar* y = train_step.executor().outputs();
+        const Scalar* y = train_step.outputs();
         return std::all_of(y, y + batch.count * TrainStep::OutputPitch, [](Scalar v) { return std::isfinite(v); });
       });
 }

@@ -9,6 +9,7 @@
 
 #include "../optim/transform/transform.hpp"
 #include "../parallel/concepts.hpp"
+#include "../parallel/training_arrays.hpp"
 #include "host_copy.hpp"
 #include "saved_training.hpp"
 
@@ -17,35 +18,18 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-/// Calls visit(arena, prefix of the section names, entries) for each array of the model: on the model's device.
-template <class TrainStep, class Visit> void for_each_arena(TrainStep& train_step, Visit&& visit) {
-  using Model = std::remove_cvref_t<decltype(train_step.model())>;
-  visit(train_step.whole_parameters(), "parameters/", Model::program.parameters());
-  visit(train_step.whole_buffers(), "buffers/", Model::program.buffers());
-}
-/// Calls visit(range of the whole network's, values on the device) for the buffers that this process has.
-template <class TrainStep, class Visit> void each_buffer_part(TrainStep& train_step, Visit&& visit) {
-  if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>) {
-    train_step.each_buffer_part(std::forward<Visit>(visit));
-  } else {
-    const auto buffers = train_step.whole_buffers();
-    visit(plan::Range{0, static_cast<long>(buffers.size)}, buffers.data);
-  }
-}
-/// Calls visit(range of the whole network's, values on the device) for what this process has of the optimizer's array k.
-template <class TrainStep, class Visit> void each_state_part(TrainStep& train_step, int k, Visit&& visit) {
-  if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>)
-    train_step.each_state_part(k, std::forward<Visit>(visit));
-  else visit(train_step.optimizer().kept(), train_step.optimizer().array(k).data);
-}
 /// Is there a section "policy".
 template <class TrainStep> inline constexpr bool policy_keeps_state =
     parallel::KeepsState<std::remove_cvref_t<decltype(std::declval<TrainStep&>().policy_state())>>;
 /// Is there a section "curvature".
 template <class TrainStep> inline constexpr bool keeps_curvature =
     optim::needs_curvature<std::remove_cvref_t<decltype(std::declval<TrainStep&>().optimizer().optimizer())>>;
-/// The names of the sections of an optimizer's array.
-inline std::string state_prefix(int k) { return "optimizer/" + std::to_string(k) + "/"; }
+/// The names of an array's sections begin so; the optimizer's arrays are counted from 0.
+inline std::string array_prefix(int array) {
+  if (array == parallel::training_arrays::parameters) return "parameters/";
+  if (array == parallel::training_arrays::buffers) return "buffers/";
+  return "optimizer/" + std::to_string(array - parallel::training_arrays::optimizer) + "/";
+}
 }  // namespace detail
 
 /// Refers to the train step, and keeps what was loaded of this rank until take_own().
@@ -56,17 +40,14 @@ template <class TrainStep> class OwnArrays {
   using Device = typename Model::device;
   using PolicyState = typename TrainStep::PolicyState;
   using Entries = std::span<const plan::Entry>;
+  static constexpr int parameters = parallel::training_arrays::parameters, buffers = parallel::training_arrays::buffers;
 
  public:
   explicit OwnArrays(TrainStep& train_step) : train_step_(train_step) {}
   /// After load_from() of a commit of as many ranks, when the ranks' weights have been made one: what this rank has of its own.
   void take_own() {
-    for (std::size_t a = 0; a < own_.size(); ++a) {
-      if (own_[a].size() == 0) continue;
-      if (a >= 2) train_step_.set_state(static_cast<int>(a - 2), own_[a].data());
-      else if (a == 1) write_buffers(own_[a].data());
-      else write(train_step_.whole_parameters(), own_[a].data());
-    }
+    for (std::size_t a = 0; a < own_.size(); ++a)
+      if (own_[a].size() > 0) train_step_.arrays().set(static_cast<int>(a), own_[a].data());
     own_.clear();
   }
 
@@ -84,11 +65,14 @@ template <class TrainStep> class OwnArrays {
     const auto& state = train_step_.policy_state();
     return state.ranks() > 1 && state.same_weights() != parallel::SameWeights::after_step;
   }
-  static SavedArray array(const std::string& prefix, Entries entries) {
-    return {prefix, entries, Model::program.parts(), section_type<Scalar>()};
+  static Entries entries(int array) { return array == buffers ? Model::program.buffers() : Model::program.parameters(); }
+  /// Of the whole array.
+  static std::size_t size(int array) {
+    return static_cast<std::size_t>(array == buffers ? Model::sizes.buffers : Model::sizes.stored);
   }
-  template <class Array> void write(const Array& to, const Scalar* from) {
-    HostCopy<Scalar, Device>::write(to.data, from, to.size, train_step_.model().where());
+  /// `before`: what the names of its sections begin with.
+  static SavedArray section(int array, const std::string& before = {}) {
+    return {before + detail::array_prefix(array), entries(array), Model::program.parts(), section_type<Scalar>()};
   }
   /// What a commit has of one rank alone begins so: "rank_1_of_2/parameters/0.weight". All ranks of a replica of a pipeline are
   /// one here: each has a part of the batch, whatever the number of its stages is.
@@ -98,37 +82,22 @@ template <class TrainStep> class OwnArrays {
     if constexpr (!has_own) rank = state.shard(), ranks = state.shards();
     return "rank_" + std::to_string(rank) + "_of_" + std::to_string(ranks) + "/";
   }
-  template <class Visit> void each_buffer_part(Visit&& visit) {
-    detail::each_buffer_part(train_step_, std::forward<Visit>(visit));
-  }
   void keep_own_buffers() {
-    own_buffers_.resize(static_cast<std::size_t>(Model::sizes.buffers));
+    own_buffers_.resize(size(buffers));
     HostCopy<Scalar, Device> copy;
-    each_buffer_part([&](plan::Range r, const Scalar* values) {
+    train_step_.arrays().each_part(buffers, [&](plan::Range r, const Scalar* values) {
       const auto count = static_cast<std::size_t>(r.end - r.begin);
       std::copy_n(copy.read(values, count, train_step_.model().where()), count, own_buffers_.begin() + r.begin);
     });
   }
-  /// What this process has of them, from memory of the host with those of the whole network.
-  void write_buffers(const Scalar* whole) {
-    each_buffer_part([&](plan::Range r, Scalar* values) {
-      HostCopy<Scalar, Device>::write(values, whole + r.begin, static_cast<std::size_t>(r.end - r.begin),
-                                      train_step_.model().where());
-    });
-  }
   std::vector<Arena<Scalar>> own_arrays(SectionSource& source, const std::string& mine, bool drifted) {
     std::vector<Arena<Scalar>> all;
-    const auto stage = [&](bool wanted, const std::string& prefix, std::size_t size, Entries entries) {
-      const SavedArray a = array(mine + prefix, entries);
-      wanted = wanted && source.has(a);
-      all.emplace_back(wanted ? size : 0);
-      if (wanted) source.array(a, all.back().data());
-    };
-    detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
-      stage(drifted || !all.empty(), prefix, arena.size, entries);  // the buffers in any case
-    });
-    for (int k = 0; drifted && k < train_step_.optimizer().arrays(); ++k)
-      stage(true, detail::state_prefix(k), static_cast<std::size_t>(Model::sizes.stored), Model::program.parameters());
+    for (int a = 0; a < train_step_.arrays().count(); ++a) {
+      const SavedArray own = section(a, mine);
+      const bool wanted = (drifted || a == buffers) && source.has(own);
+      all.emplace_back(wanted ? size(a) : 0);
+      if (wanted) source.array(own, all.back().data());
+    }
     return all;
   }
   TrainStep& train_step_;

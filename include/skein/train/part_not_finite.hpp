@@ -30,20 +30,20 @@ std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename Train
     const std::span<const Scalar> here(host.read(values, n, train_step.model().where()), n);
     if (found.empty() && !data::detail::finite(data::detail::greatest_magnitude(here))) found = say(here);
   };
-  each_parameter_part(train_step, [&](plan::Range part, const Scalar* values) {
+  train_step.arrays().each_part(parallel::training_arrays::parameters, [&](plan::Range part, const Scalar* values) {
     look(part, values, [&](std::span<const Scalar> here) {
       return first_weight_not_finite<Scalar>(here, part, layers_with_parameters(program), ranges);
     });
   });
-  each_buffer_part(train_step, [&](plan::Range part, const Scalar* values) {
+  train_step.arrays().each_part(parallel::training_arrays::buffers, [&](plan::Range part, const Scalar* values) {
     look(part, values, [&](std::span<const Scalar> here) {
       return first_buffer_not_finite<Scalar>(here, part, program.buffers(), program.parts());
     });
   });
-  for (int k = 0; k < train_step.optimizer().arrays(); ++k)
-    each_state_part(train_step, k, [&](plan::Range part, const Scalar* values) {
+  for (int a = parallel::training_arrays::optimizer; a < train_step.arrays().count(); ++a)
+    train_step.arrays().each_part(a, [&](plan::Range part, const Scalar* values) {
       look(part, values, [&](std::span<const Scalar> here) {
-        return first_state_not_finite<Scalar>(here, part, state_prefix(k), program.parameters(), program.parts(), ranges);
+        return first_state_not_finite<Scalar>(here, part, array_prefix(a), program.parameters(), program.parts(), ranges);
       });
     });
   if constexpr (keeps_curvature<TrainStep>)

@@ -13,6 +13,7 @@
 #include "../core/named_values.hpp"
 #include "../parallel/concepts.hpp"
 #include "../parallel/policy.hpp"
+#include "../parallel/training_arrays.hpp"
 #include "../plan/program.hpp"
 #include "hash.hpp"
 #include "host_copy.hpp"
@@ -30,21 +31,12 @@ bool replicas_equal(std::span<const std::uint64_t> all, std::size_t apart);
 /// `texts`: of each rank, '-' and lines of NamedValues.
 [[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts, std::size_t apart);
 
-/// visit(range of the whole network's, values on the device) for the parameters that this rank has: all, or those of its stages.
-template <class TrainStep, class Visit> void each_parameter_part(TrainStep& train_step, Visit&& visit) {
-  if constexpr (parallel::SharesBatches<std::remove_cvref_t<decltype(train_step.policy_state())>>) {
-    train_step.each_parameter_part(std::forward<Visit>(visit));
-  } else {
-    const auto arena = train_step.whole_parameters();
-    visit(plan::Range{0, static_cast<long>(arena.size)}, arena.data);
-  }
-}
-/// The same, with values in the host's memory.
+/// visit(range of the whole network's, values in the host's memory) for the parameters that this process has.
 template <class TrainStep, class Visit> void each_part_on_host(TrainStep& train_step, const Visit& visit) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
   using Scalar = typename Model::Scalar;
   HostCopy<Scalar, typename Model::device> copy;
-  each_parameter_part(train_step, [&](plan::Range part, const Scalar* values) {
+  train_step.arrays().each_part(parallel::training_arrays::parameters, [&](plan::Range part, const Scalar* values) {
     visit(part, copy.read(values, static_cast<std::size_t>(part.end - part.begin), train_step.model().where()));
   });
 }

@@ -25,9 +25,8 @@ namespace skein::inline SKEIN_ABI::train {
 template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   using Base = OwnArrays<TrainStep>;
   using typename Base::Model, typename Base::Scalar, typename Base::Device, typename Base::PolicyState, typename Base::Entries;
-  using Base::train_step_, Base::own_, Base::own_buffers_, Base::has_own, Base::drifts, Base::array, Base::write,
-      Base::own_prefix, Base::has_own_buffers, Base::each_buffer_part, Base::keep_own_buffers, Base::write_buffers,
-      Base::own_arrays;
+  using Base::train_step_, Base::own_, Base::own_buffers_, Base::has_own, Base::drifts, Base::section, Base::entries, Base::size,
+      Base::own_prefix, Base::has_own_buffers, Base::keep_own_buffers, Base::own_arrays, Base::parameters, Base::buffers;
 
  public:
   explicit SavedArrays(TrainStep& train_step) : Base(train_step) {}
@@ -43,7 +42,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     const bool drifted = has_own && drifts();
     whole = whole || drifted;
     if (whole) {
-      train_step_.gather_state();
+      train_step_.arrays().gather();
       if (state.rank() == 0) save_whole(sink);
       const auto all = [](Entries, std::size_t n) { return plan::Range{0, static_cast<long>(n)}; };
       if constexpr (parallel::SharesBatches<PolicyState>) gather_kept(kept);
@@ -51,17 +50,17 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     } else {
       if constexpr (parallel::SharesBatches<PolicyState>) save_stages(sink, kept);
       else save_shares(sink, kept);
-      if constexpr (detail::keeps_curvature<TrainStep>) train_step_.gather_curvature();
+      if constexpr (detail::keeps_curvature<TrainStep>) train_step_.arrays().gather_curvature();
     }
     if (state.rank() == 0) save_objects(sink);
     if (own) save_own(sink, drifted);
   }
   /// Buffers are each rank's own again, so that commits change nothing of a training.
   void saved() {
-    train_step_.drop_state();
+    train_step_.arrays().drop();
     memory_.clear();
     gathered_.clear();
-    if (!own_buffers_.empty()) write_buffers(own_buffers_.data());
+    if (!own_buffers_.empty()) train_step_.arrays().set(buffers, own_buffers_.data());
     own_buffers_.clear();
   }
 
@@ -77,7 +76,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     }
     auto curvature = curvature_of(source);
     const std::string mine = own_prefix();
-    const bool drifted = has_own && drifts() && source.has(array(mine + "parameters/", Model::program.parameters()));
+    const bool drifted = has_own && drifts() && source.has(section(parameters, mine));
     std::vector<std::byte> own_policy;
     if (drifted) {
       source.object((mine + "policy").c_str(), own_policy);
@@ -86,20 +85,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       curvature = curvature_of(source, mine);
     }
     std::vector<Arena<Scalar>> staged;  // first into memory of our own, so that a file of another network changes nothing
-    const auto stage = [&](std::size_t size, const std::string& prefix, Entries entries) {
-      staged.emplace_back(size);
-      source.array(array(prefix, entries), staged.back().data());
-    };
-    detail::for_each_arena(train_step_,
-                           [&](auto arena, const char* prefix, Entries entries) { stage(arena.size, prefix, entries); });
-    for (int k = 0; k < train_step_.optimizer().arrays(); ++k)
-      stage(static_cast<std::size_t>(Model::sizes.stored), detail::state_prefix(k), Model::program.parameters());
-    Kept copies;
-    detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
-      copies.emplace_back(arena.size);
-      if (const SavedArray a = array(kept_prefix + prefix, entries); source.has(a)) source.array(a, copies.back().data());
-      else if (!entries.empty()) copies.clear();
-    });
+    for (int a = 0; a < train_step_.arrays().count(); ++a) source.array(section(a), staged.emplace_back(size(a)).data());
+    Kept copies = kept_of(source);
     std::vector<Arena<Scalar>> own = own_arrays(source, mine, drifted);
     source.leave("rank_");
     source.finish();
@@ -111,52 +98,58 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       load_policy(own_policy, kind, source.path());
     }
     [[maybe_unused]] const auto lease = train_step_.model().modify();
-    auto next = staged.begin();
-    detail::for_each_arena(train_step_, [&](auto arena, const char*, Entries) {
-      HostCopy<Scalar, Device>::write(arena.data, (next++)->data(), arena.size, train_step_.model().where());
-    });
-    for (int k = 0; k < train_step_.optimizer().arrays(); ++k) train_step_.set_state(k, (next++)->data());
+    for (std::size_t a = 0; a < staged.size(); ++a) train_step_.arrays().set(static_cast<int>(a), staged[a].data());
     if constexpr (detail::keeps_curvature<TrainStep>) train_step_.curvature().take(std::move(curvature));
-    train_step_.scatter();
     if constexpr (Model::scales_loss) train_step_.loss_scaler() = scaler;
   }
 
  private:
   inline static const std::string kept_prefix = "kept_weights/";
-  static std::size_t size(plan::Range r) { return static_cast<std::size_t>(r.end - r.begin); }
+  static std::size_t length(plan::Range r) { return static_cast<std::size_t>(r.end - r.begin); }
   const Scalar* read(const Scalar* from, std::size_t n) {
     if constexpr (on_host<Device>) return from;
     Copy<Cpu, Device>::run(memory_.emplace_back(n).data(), from, n * sizeof(Scalar), Cpu{}, train_step_.model().where());
     return memory_.back().data();
   }
   void save_whole(SectionSink& sink) {
-    const auto save = [&](auto arena, const std::string& prefix, Entries entries) {
-      sink.array(array(prefix, entries), {0, static_cast<long>(arena.size)}, read(arena.data, arena.size));
-    };
-    detail::for_each_arena(train_step_, save);
-    for (int k = 0; k < train_step_.optimizer().arrays(); ++k)
-      save(train_step_.state(k), detail::state_prefix(k), Model::program.parameters());
+    for (int a = 0; a < train_step_.arrays().count(); ++a) {
+      const auto whole = train_step_.arrays().whole(a);
+      sink.array(section(a), {0, static_cast<long>(whole.size)}, read(whole.data, whole.size));
+    }
+  }
+  /// visit(array, range, values): of parameters and buffers each part that this process has, in the order of what is kept of
+  /// them.
+  template <class Visit> void each_weight_part(Visit&& visit) {
+    for (int a : {parameters, buffers})
+      train_step_.arrays().each_part(a, [&](plan::Range range, const Scalar* values) { visit(a, range, values); });
+  }
+  /// Whole parameters and buffers, or nothing.
+  static Kept kept_of(SectionSource& source) {
+    Kept copies;
+    for (int a : {parameters, buffers}) {
+      copies.emplace_back(size(a));
+      if (const SavedArray s = section(a, kept_prefix); source.has(s)) source.array(s, copies.back().data());
+      else if (!entries(a).empty()) copies.clear();
+    }
+    return copies;
   }
   /// Whole parameters and buffers, of which this process keeps what it has.
   void take_kept(Kept& kept, Kept&& whole) {
-    if constexpr (parallel::SharesBatches<PolicyState>) {
-      kept.clear();
-      train_step_.each_weight_range([&](std::size_t a, plan::Range range, bool) {
-        kept.emplace_back(whole[a].begin() + range.begin, whole[a].begin() + range.end);
-      });
-    } else {
-      kept = std::move(whole);
-    }
+    kept.clear();
+    each_weight_part([&](int a, plan::Range range, const Scalar*) {
+      const auto& from = whole[static_cast<std::size_t>(a)];
+      kept.emplace_back(from.begin() + range.begin, from.begin() + range.end);
+    });
   }
   /// All ranks: brings the stages' copies together, by sums of 32 bits of their values and zeros of the others, which are exact.
   void gather_kept(const Kept& kept) {
     if (kept.empty()) return;
-    gathered_ = {std::vector<Scalar>(static_cast<std::size_t>(Model::sizes.stored)),
-                 std::vector<Scalar>(static_cast<std::size_t>(Model::sizes.buffers))};
+    gathered_ = {std::vector<Scalar>(size(parameters)), std::vector<Scalar>(size(buffers))};
     auto next = kept.begin();
-    train_step_.each_weight_range([&](std::size_t a, plan::Range range, bool writes) {
+    each_weight_part([&](int a, plan::Range range, const Scalar*) {
       const auto& values = *next++;
-      if (writes) std::copy_n(values.begin(), size(range), gathered_[a].begin() + range.begin);
+      if (train_step_.arrays().writes_parts())
+        std::copy_n(values.begin(), length(range), gathered_[static_cast<std::size_t>(a)].begin() + range.begin);
     });
     constexpr std::size_t each = sizeof(Scalar) / sizeof(std::uint32_t), most = 32 * 1024;
     for (auto& whole : gathered_)
@@ -170,71 +163,62 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       }
   }
   void save_stages(SectionSink& sink, const Kept& kept) {
-    for (int a = 0; a < 2 + train_step_.optimizer().arrays(); ++a)
-      train_step_.each_own_part(a, [&](plan::Range range, const Scalar* values) {
-        const std::string prefix = a == 0 ? "parameters/" : a == 1 ? "buffers/" : detail::state_prefix(a - 2);
-        sink.array(array(prefix, a == 1 ? Model::program.buffers() : Model::program.parameters()), range,
-                   read(values, size(range)));
-      });
+    if (!train_step_.arrays().writes_parts()) return;
+    for (int a = 0; a < train_step_.arrays().count(); ++a)
+      train_step_.arrays().each_part(
+          a, [&](plan::Range range, const Scalar* values) { sink.array(section(a), range, read(values, length(range))); });
     if (kept.empty()) return;
     auto next = kept.begin();
-    train_step_.each_weight_range([&](std::size_t a, plan::Range range, bool writes) {
-      const auto& values = *next++;
-      if (writes && size(range) > 0)
-        sink.array(array(kept_prefix + (a == 0 ? "parameters/" : "buffers/"),
-                         a == 0 ? Model::program.parameters() : Model::program.buffers()),
-                   range, values.data());
-    });
+    each_weight_part(
+        [&](int a, plan::Range range, const Scalar*) { sink.array(section(a, kept_prefix), range, (next++)->data()); });
   }
   template <class Share> void save_kept(SectionSink& sink, const Kept& kept, const Share& share) {
     if (kept.empty()) return;
-    auto next = kept.begin();
-    detail::for_each_arena(train_step_, [&](auto, const char* prefix, Entries entries) {
-      const auto& values = *next++;
-      const plan::Range range = share(entries, values.size());
-      sink.array(array(kept_prefix + prefix, entries), range, values.data() + range.begin);
-    });
+    for (int a : {parameters, buffers}) {
+      const auto& values = kept[static_cast<std::size_t>(a)];
+      const plan::Range range = share(entries(a), values.size());
+      sink.array(section(a, kept_prefix), range, values.data() + range.begin);
+    }
   }
   void save_shares(SectionSink& sink, const Kept& kept_weights) {
     const auto& state = train_step_.policy_state();
-    const auto share = [&](Entries entries, std::size_t stored) {
-      return sink.share(entries, static_cast<long>(stored), state.ranks(), state.rank());
+    const auto share = [&](Entries all, std::size_t stored) {
+      return sink.share(all, static_cast<long>(stored), state.ranks(), state.rank());
     };
-    detail::for_each_arena(train_step_, [&](auto arena, const char* prefix, Entries entries) {
-      const plan::Range range = share(entries, arena.size);
-      sink.array(array(prefix, entries), range, read(arena.data + range.begin, size(range)));
-    });
-    save_kept(sink, kept_weights, share);
-    auto& optimizer = train_step_.optimizer();
-    const Entries entries = Model::program.parameters();
-    const plan::Range range = train_step_.slices_state() ? optimizer.owned()
-                                                         : share(entries, static_cast<std::size_t>(Model::sizes.stored)),
-                      all = optimizer.kept();
-    const plan::Range kept{std::clamp(all.begin, range.begin, range.end), std::clamp(all.end, range.begin, range.end)};
-    for (int k = 0; k < optimizer.arrays(); ++k) {
-      const Scalar* values = read(optimizer.array(k).data + (kept.begin - all.begin), size(kept));
-      if (size(kept) < size(range)) {  // the state of frozen parameters is zeros
-        Arena<Scalar>& padded = memory_.emplace_back(size(range));
-        std::copy_n(values, size(kept), padded.data() + (kept.begin - range.begin));
-        values = padded.data();
-      }
-      sink.array(array(detail::state_prefix(k), entries), range, values);
+    for (int a : {parameters, buffers}) {
+      const plan::Range range = share(entries(a), size(a));
+      sink.array(section(a), range, read(train_step_.arrays().whole(a).data + range.begin, length(range)));
     }
+    save_kept(sink, kept_weights, share);
+    const plan::Range of_weights = share(entries(parameters), size(parameters));
+    const plan::Range range = train_step_.slices_state() ? train_step_.optimizer().owned() : of_weights;
+    for (int a = parallel::training_arrays::optimizer; a < train_step_.arrays().count(); ++a)
+      train_step_.arrays().each_part(a, [&](plan::Range all, const Scalar* values) { save_part(sink, a, range, all, values); });
+  }
+  /// A range of an array, of which the optimizer keeps the values of the range `all`: those of frozen parameters are zeros.
+  void save_part(SectionSink& sink, int array, plan::Range range, plan::Range all, const Scalar* values) {
+    const plan::Range kept{std::clamp(all.begin, range.begin, range.end), std::clamp(all.end, range.begin, range.end)};
+    values = read(values + (kept.begin - all.begin), length(kept));
+    if (length(kept) < length(range)) {
+      Arena<Scalar>& padded = memory_.emplace_back(length(range));
+      std::copy_n(values, length(kept), padded.data() + (kept.begin - range.begin));
+      values = padded.data();
+    }
+    sink.array(section(array), range, values);
   }
   /// The buffers before they were averaged; where ranks drift, all of a rank but 0, whose weights are those of the file.
   void save_own(SectionSink& sink, bool drifted) {
     const std::string mine = own_prefix();
-    each_buffer_part([&](plan::Range range, const Scalar*) {
-      sink.array(array(mine + "buffers/", Model::program.buffers()), range, own_buffers_.data() + range.begin);
+    train_step_.arrays().each_part(buffers, [&](plan::Range range, const Scalar*) {
+      sink.array(section(buffers, mine), range, own_buffers_.data() + range.begin);
     });
     if constexpr (has_own) {
       if (!drifted || train_step_.policy_state().rank() == 0) return;
-      const auto save = [&](auto arena, const std::string& prefix) {
-        sink.array(array(mine + prefix, Model::program.parameters()), {0, static_cast<long>(arena.size)},
-                   read(arena.data, arena.size));
-      };
-      save(train_step_.whole_parameters(), "parameters/");
-      for (int k = 0; k < train_step_.optimizer().arrays(); ++k) save(train_step_.state(k), detail::state_prefix(k));
+      for (int a = 0; a < train_step_.arrays().count(); ++a) {
+        if (a == buffers) continue;
+        const auto whole = train_step_.arrays().whole(a);
+        sink.array(section(a, mine), {0, static_cast<long>(whole.size)}, read(whole.data, whole.size));
+      }
       save_objects(sink, mine);
     }
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "../comm/public_call.hpp"
+#include "../optim/step_options.hpp"
 #include "model_in_fit.hpp"
 #include "step/captured_step.hpp"
 #include "step/check_step.hpp"
@@ -18,11 +19,10 @@
 #include "step/loss_scaling.hpp"
 #include "step/run_stages.hpp"
 #include "step/serving.hpp"
-#include "step/sharded_state.hpp"
+#include "step/step_arrays.hpp"
 #include "step/transform.hpp"
 #include "step/update.hpp"
 #include "step/virtual_shards.hpp"
-#include "step_options.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -84,7 +84,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// over all ranks. Allocates nothing, and waits for no device (but where the loss is scaled: whether the step before counts). A
   /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in the host's memory,
   /// or the device's.
-  template <class Batch> Sums step(const Batch& given, const StepOptions& options = {}) {
+  template <class Batch> Sums step(const Batch& given, const optim::StepOptions& options = {}) {
     check_step_batch(parts_, given, true);
     optim::check_step(options);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
@@ -141,6 +141,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return sums;
   }
   void set_totals(const nn::LossSums& sums) { parts_.device.set_totals(sums); }
+  /// Why steps are not what they could be, in a line, or "".
+  std::string_view note() const { return parts_.device.note(); }
+  /// Optimizer steps that a batch makes.
+  static constexpr std::int64_t updates_of(long) { return 1; }
   /// The part that is the device's: how the step is launched.
   const StepDevice<Scalar, Device>& device() const { return parts_.device; }
 
@@ -153,27 +157,22 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// After reserve().
   Executor& executor() { return *parts_.executor; }
   bool reserved() const { return parts_.executor != nullptr; }
+  long capacity() const { return reserved() ? parts_.executor->capacity() : 0; }
+  /// Whatever layers want beforehand for batches of so many samples.
+  void prepare(long count) { executor().prepare(count); }
+  /// Of the samples of the last evaluation, on the model's device, `OutputPitch` values apart.
+  const Scalar* outputs() const { return parts_.executor->outputs(); }
+  nn::StepMemory<Device>& memory() { return executor().memory(); }
   PolicyState& policy_state() { return parts_.policy_state; }
   const PolicyState& policy_state() const { return parts_.policy_state; }
   typename Parts::Bound& optimizer() { return parts_.optimizer; }
+  /// Parameters, buffers and the optimizer's arrays, as this rank has them and as files have them.
+  StepArrays<Parts> arrays() { return {parts_, whole_}; }
   /// Do ranks have slices of its state? All ranks answer alike.
   bool slices_state() const { return parts_.slices_state(); }
   /// What a chain with Needs::curvature remembers.
   typename Parts::Curvature& curvature() { return parts_.curvature; }
 
-  /// The optimizer's array k, whole, in the layout of the parameters. Where ranks have parts of it, all call gather_state()
-  /// before, rank 0 has it then until drop_state().
-  DeviceSpan<Scalar, Device> state(int k) { return state_.array(parts_, k); }
-  void gather_state() { state_.gather(parts_); }
-  /// Of it what a chain with Needs::curvature remembers, alone.
-  void gather_curvature() requires optim::needs_curvature<Optimizer> { state_.gather_curvature(parts_); }
-  void drop_state() { state_.drop(parts_); }
-  /// Sets the optimizer's array k from a whole one of the host: what is kept of it.
-  void set_state(int k, const Scalar* values) { state_.set(parts_, k, values); }
-  /// What a file has of the model: the arenas themselves, which are whole; scatter() has nothing to do.
-  DeviceSpan<Scalar, Device> whole_parameters() { return model().weights().unguarded(); }
-  DeviceSpan<Scalar, Device> whole_buffers() { return model().buffers(); }
-  void scatter() {}
   const Loss& loss() const { return parts_.loss; }
   /// Optimizer steps so far, without those that were skipped. Waits for a device where the loss is scaled.
   std::int64_t steps() const {
@@ -196,7 +195,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return scale_.scaler();
   }
   /// Was the update of the last step that had one left out, since its loss or the norm of its gradients is not finite: see
-  /// StepOptions::finite.
+  /// optim::StepOptions::finite.
   bool left_out() const { return left_out_; }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
   double gradient_norm() const {
@@ -211,7 +210,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       StageList<ForwardBackward, ExchangeGradients, DeviceUpdate>>;
 
   /// The step that these options ask for. Counts it.
-  template <class View> State begin(const View& batch, const StepOptions& options, PolicySink<Parts>& policy) {
+  template <class View> State begin(const View& batch, const optim::StepOptions& options, PolicySink<Parts>& policy) {
     if (accumulated_ == 0) expected_weight_ = Executor::expected_batch_weight(batch.global_count), samples_ = 0;
     samples_ += static_cast<long>(batch.count);
     const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
@@ -235,7 +234,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
   /// The region of a step; on a device it may be captured, and replayed. One that throws was no step: it is not counted, and an
   /// accumulation begins anew.
-  void launch(State& step, const StepOptions& options) {
+  void launch(State& step, const optim::StepOptions& options) {
     const bool captures = capturable(parts_, step);
     if (options.graph && !captures) note_not_captured(parts_, step);
     Executor& run = executor();
@@ -288,7 +287,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   Parts parts_;
   ExecutorOptions asked_{};
-  ShardedState<Parts> state_;  // while it is saved
+  typename StepArrays<Parts>::Whole whole_;  // while they are saved
   nn::LossSums sums_{};
   bool left_out_ = false;
   double expected_weight_ = 1;          // of all samples of a step, by their number

@@ -115,7 +115,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const train::CallOfTrainer<TrainStep> call(calls_, "predict", train_step_);
     train::refuse_rows_of_tensor(kept_);
     reserve_for_prediction(x.extent(0));
-    return train::predict_rows<Model, Rank>(model(), x, train_step_.executor().capacity(), forward());
+    return train::predict_rows<Model, Rank>(model(), x, train_step_.capacity(), forward());
   }
   template <TensorExpression E> Tensor<Scalar, 2, Device> predict(const E& x) {
     const auto& rows = train::as_tensor<Element, Device>(x);
@@ -127,7 +127,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     train::check_samples<Model>(data, "predicted");
     prepared_.check_samples(kept_, data, "predict", policy_state().rank());
     reserve_for_prediction(static_cast<long>(data.size()));
-    return train::predict_samples(model(), data, train_step_.executor().capacity(), forward());
+    return train::predict_samples(model(), data, train_step_.capacity(), forward());
   }
 
   /// The same for each row of a table, as it comes: the TableEncoder that keep() was given, or that the loaded file has, encodes
@@ -272,9 +272,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return [this](const auto& batch, Scalar* to) {
       const comm::InPublicCall call(comm::PublicCall::predict);  // of a pipeline all ranks
       (void)train_step_.evaluate(batch);
-      [[maybe_unused]] const auto here = train_step_.executor().memory().enter();
-      ops::copy_rows<Device>(to, TrainStep::Width, train_step_.executor().outputs(), TrainStep::OutputPitch, batch.count,
-                             TrainStep::Width);
+      [[maybe_unused]] const auto here = train_step_.memory().enter();
+      ops::copy_rows<Device>(to, TrainStep::Width, train_step_.outputs(), TrainStep::OutputPitch, batch.count, TrainStep::Width);
     };
   }
 

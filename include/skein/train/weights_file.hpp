@@ -11,6 +11,7 @@
 
 #include "../nn/load_options.hpp"
 #include "../plan/program.hpp"
+#include "../parallel/training_arrays.hpp"
 #include "checkpoint_reader.hpp"
 #include "host_copy.hpp"
 #include "kept_objects.hpp"
@@ -98,7 +99,6 @@ template <class TrainStep> std::uint64_t scatter_weights(const std::string& path
                                                          const LoadOptions& options, KeptObjects* kept = nullptr,
                                                          const FileRead& before_change = {}) {
   using Model = std::remove_cvref_t<decltype(train_step.model())>;
-  using Copy = HostCopy<typename Model::Scalar, typename Model::device>;
   if (!options.whole())
     throw ArgumentError(
         "load_weights: under a Pipeline no rank has all weights, so that .only and .except are not there: leave them out");
@@ -107,10 +107,8 @@ template <class TrainStep> std::uint64_t scatter_weights(const std::string& path
   const std::uint64_t hash = read_weights(path, Model::program, options, parameters.data(), buffers.data(), kept);
   if (before_change) before_change(hash);
   const auto lease = train_step.model().modify();
-  Copy::write(train_step.whole_parameters().data, parameters.data(), parameters.size(), train_step.model().where());
-  Copy::write(train_step.whole_buffers().data, buffers.data(), buffers.size(), train_step.model().where());
-  train_step.scatter();
-  train_step.drop_state();
+  train_step.arrays().set(parallel::training_arrays::parameters, parameters.data());
+  train_step.arrays().set(parallel::training_arrays::buffers, buffers.data());
   return hash;
 }
 }  // namespace train

@@ -78,7 +78,7 @@ TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train
     train_step.reserve({.capacity = 6, .threads = 1});
     train_step.executor().prepare(6);
     train_step.set_loss_scaling({.initial = 1024, .interval = 5});
-    sk::train::StepOptions o;
+    sk::optim::StepOptions o;
     o.graph = graph;
     for (int i = 0; i < 4; ++i) train_step.step(good.batch(0, 6), o);
     CHECK(train_step.steps() == 4);
@@ -108,7 +108,7 @@ TEST_CASE("running statistics of a GPU are those before a step whose loss overfl
     sk::train::TrainStep train_step{model, nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
     train_step.reserve({.capacity = 6, .threads = 1});
     train_step.executor().prepare(6);
-    sk::train::StepOptions o;
+    sk::optim::StepOptions o;
     o.graph = graph;
     for (int i = 0; i < 4; ++i) train_step.step(good.batch(0, 6), o);
     const auto before = twins::values(model.buffers(), model.where());

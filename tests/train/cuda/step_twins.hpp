@@ -104,7 +104,7 @@ auto run(const Loss& loss, const Optimizer& optimizer, const Plan& plan, Device 
   Trace<Scalar> t;
   if constexpr (!sk::on_host<Device>) sk::cuda::use(sk::Cuda{0});  // the model's is its own affair
   for (long s = 0; s < plan.steps; ++s) {
-    sk::train::StepOptions o;
+    sk::optim::StepOptions o;
     o.lr_factor = 1 / (1 + 0.02 * static_cast<double>(s));
     o.clip_norm = plan.clip;
     o.accumulate = s % plan.accumulate > 0;

@@ -15,20 +15,15 @@
 #include "../../nn/step_memory.hpp"
 #include "../../optim/loss_scaler.hpp"
 #include "../../optim/step_checks.hpp"
-#include "pipeline_files.hpp"
+#include "pipeline_arrays.hpp"
 #include "pipeline_run.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// As train::StepOptions, for loops written by hand.
-struct PipelineStepOptions {
-  double lr_factor = 1, clip_norm = 0;
-  bool accumulate = false, update = true;
-  std::uint64_t key = 0;
-};
-
 /// The train step of a pipeline: what Trainer uses in place of TrainStep where the policy is a Pipeline.
 template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
+  using Run = detail::PipelineRun<Model, Loss, Optimizer>;
+
  public:
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;
@@ -53,7 +48,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   /// Initial weights are agreed here: all ranks make their train step at the same time.
   template <class Policy> PipelineTrainStep(Model& model, Loss loss, const Optimizer& optimizer, const Policy& policy)
       : loss_(std::move(loss)), asked_optimizer_(optimizer), run_(model, loss_, optimizer, policy.team()),
-        files_(run_.local_stages), memory_(model.where()) {}
+        arrays_(run_.local_stages), memory_(model.where()) {}
 
   /// Memory for batches of at most `options.capacity` samples of this pipeline.
   void reserve(ExecutorOptions options) {
@@ -71,13 +66,15 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
 
   /// One step on this pipeline's samples of a batch. Returns the sums over all of them, on every rank. PipeDream makes an update
   /// for each micro-batch; the pipeline drains at the end of the batch. All ranks of the pipeline give the same batch.
-  template <class Given, class Options> Sums step(const Given& given, const Options& options) {
+  template <class Given> Sums step(const Given& given, const optim::StepOptions& options = {}) {
     const BatchView<Scalar>& batch = batch_view<Scalar, Cpu>(given);
     [[maybe_unused]] const auto here = memory_.enter();
     nn::check_reserved(reserved() ? this : nullptr);
     check_size(batch.count, batch.global_count);
     nn::check_given<Model>(loss_, given, batch, true);
     optim::check_step(options);
+    if (options.finite)
+      throw ArgumentError("Pipeline: .finite leaves out the update of a whole model: the stages update one by one, leave it out");
     const long size = run_.micro_size(batch.global_count);
     const plan::PipelineProgram& program = program_of(batch.count, batch.global_count, size);
     const bool together = program.synchronous;
@@ -86,18 +83,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     optim::join_accumulation(options.accumulate, accumulated_);
     if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size), carried_ = {}, keep_buffers();
     const long before = std::exchange(accumulated_, 0);  // of a step that throws nothing waits
-    detail::PipelineCall call;
-    call.size = size;
-    call.phase = nn::Phase::training;
-    call.key = options.key;
-    call.accumulate = options.accumulate, call.update = options.update;
-    call.look = Model::scales_loss && scaler_.active();
-    call.loss_scale = scaler_.scale();
-    call.lr = static_cast<double>(asked_optimizer_.lr) * options.lr_factor;
-    call.clip = clip;
-    call.expected_weight = expected_weight_;
-    call.step = step_;
-    call.carried = carried_;
+    const detail::PipelineCall call = call_of(options, size, clip);
     run(program, batch, call);
     for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
       carried_ += s;  // in the order of the micro-batches
@@ -111,10 +97,6 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     }
     return sums;
   }
-  template <class Given> Sums step(const Given& batch, const PipelineStepOptions& options = {}) {
-    return step<Given, PipelineStepOptions>(batch, options);
-  }
-
   /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's;
   /// with neither labels nor targets, every rank has the outputs.
   template <class Given> Sums evaluate(const Given& given, bool accumulate = false) {
@@ -137,14 +119,6 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
 
   /// An update is made whatever the loss is.
   static constexpr bool left_out() { return false; }
-  /// Calls visit(array) for the parameters and the buffers that this process has.
-  template <class Visit> void each_weight_array(Visit&& visit) {
-    for (auto& h : run_.local_stages.stages) {
-      visit(model().parameters(h.stage));
-      visit(model().buffers(h.stage));
-    }
-  }
-
   nn::LossSums totals() const { return totals_; }
   void set_totals(const nn::LossSums& s) { totals_ = s; }
   Model& model() const { return *run_.local_stages.model; }
@@ -168,42 +142,14 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   optim::BoundOptimizer<Optimizer, Scalar, Device>& optimizer() { return run_.local_stages.optimizer(); }
   int threads() const { return Workers::default_count(policy_state().local_ranks(), policy_state().threads_of_one_process()); }
 
-  // What a Trainer asks of an executor and a device.
-  PipelineTrainStep& executor() { return *this; }
   long capacity() const { return run_.capacity(); }
+  /// Of the samples of the last evaluation: see evaluate().
   const Scalar* outputs() const { return run_.outputs(); }
   nn::StepMemory<Device>& memory() { return memory_; }
-  struct Note {
-    static constexpr std::string_view note() { return {}; }
-  };
-  Note device() const { return {}; }
-
-  // ---- files: those of the whole network in one model ----------------------------------------------------------------
-
-  /// All ranks: brings the stages' parameters, buffers and optimizer state together on rank 0, until drop_state().
-  void gather_state() { files_.gather(); }
-  void drop_state() { files_.drop(); }
-  DeviceSpan<Scalar, Device> whole_parameters() { return files_.whole(0).span(); }
-  DeviceSpan<Scalar, Device> whole_buffers() { return files_.whole(1).span(); }
-  DeviceSpan<Scalar, Device> state(int k) { return files_.whole(static_cast<std::size_t>(2 + k)).span(); }
-  /// visit(range, values) of what this process writes of an array: 0 are the parameters, 1 the buffers, then the optimizer's.
-  template <class Visit> void each_own_part(int array, Visit&& visit) {
-    files_.each_own_part(static_cast<std::size_t>(array), std::forward<Visit>(visit));
-  }
-  /// The same of what this process has of the parameters, of which each replica has a copy.
-  template <class Visit> void each_parameter_part(Visit&& visit) { files_.each_part(0, std::forward<Visit>(visit)); }
-  /// The same of what this process has of the buffers, which are each replica's own.
-  template <class Visit> void each_buffer_part(Visit&& visit) { files_.each_part(1, std::forward<Visit>(visit)); }
-  /// The same of the optimizer's array k.
-  template <class Visit> void each_state_part(int k, Visit&& visit) {
-    files_.each_part(static_cast<std::size_t>(2 + k), std::forward<Visit>(visit));
-  }
-  /// visit(array, range, writes) for each array that each_weight_array() visits, in its order: 0 are parameters, 1 buffers; its
-  /// range of the whole network's, and whether this process writes it.
-  template <class Visit> void each_weight_range(Visit&& visit) { files_.each_weight_range(std::forward<Visit>(visit)); }
-  void set_state(int k, const Scalar* whole) { files_.set_state(k, whole); }
-  /// After whole_parameters() and whole_buffers() were written: each stage takes its own.
-  void scatter() { files_.scatter(); }
+  /// Nothing: all that a pipeline's steps could be, they are.
+  static constexpr std::string_view note() { return {}; }
+  /// The stages' parameters, buffers and optimizer's arrays, as this process has them and as files have them.
+  detail::PipelineArrays<typename Run::LocalStages>& arrays() { return arrays_; }
 
   /// Optimizer steps that a batch of so many samples makes: PipeDream's stages, and those of a table that is not synchronous,
   /// make one a micro-batch.
@@ -220,13 +166,26 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   const plan::PipelineProgram& program(int micros) { return run_.program(micros, false, false); }
 
  private:
-  using Run = detail::PipelineRun<Model, Loss, Optimizer>;
-
   void check_size(long count, long global_count) const {
     if (count > capacity() || run_.micro_size(global_count) > run_.micro_size(capacity() * team().options.replicas))
       throw ArgumentError(text(
           "Pipeline: the batch has {} samples of this pipeline and {} of all, and .capacity is {}: the most samples of one call",
           count, global_count, capacity()));
+  }
+  detail::PipelineCall call_of(const optim::StepOptions& options, long size, double clip) const {
+    detail::PipelineCall call;
+    call.size = size;
+    call.phase = nn::Phase::training;
+    call.key = options.key;
+    call.accumulate = options.accumulate, call.update = options.update;
+    call.look = Model::scales_loss && scaler_.active();
+    call.loss_scale = scaler_.scale();
+    call.lr = static_cast<double>(asked_optimizer_.lr) * options.lr_factor;
+    call.clip = clip;
+    call.expected_weight = expected_weight_;
+    call.step = step_;
+    call.carried = carried_;
+    return call;
   }
   /// PipeDream's stages update one by one, in no step of all of them.
   void check_alone(bool together, bool accumulates, bool clips) const {
@@ -280,7 +239,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   Loss loss_;
   Optimizer asked_optimizer_;
   Run run_;
-  detail::PipelineFiles<typename Run::LocalStages> files_;
+  detail::PipelineArrays<typename Run::LocalStages> arrays_;
   nn::StepMemory<Device> memory_;
   optim::LossScaler scaler_{optim::usual_loss_scaling<typename Model::Activation>()};
   std::vector<Arena<Scalar, Device>> kept_buffers_;  // of each stage

@@ -10,7 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// Returns when those that train have finished. factor(step): the schedule's, from 0; clip_norm as in StepOptions.
+/// Returns when those that train have finished. factor(step): the schedule's, from 0; clip_norm as in optim::StepOptions.
 template <class Parts, class Factor> class ServerStep {
   using Scalar = typename Parts::Scalar;
 
