@@ -169,6 +169,11 @@ template <class Comm> void conveniences(Comm& world) {
     int a;
     double b;
   };
+  const long own[] = {me, -me};
+  const std::vector<long> joined = world.all_gather(std::span(own));
+  require(joined.size() == 2 * static_cast<std::size_t>(ranks), "all_gather of two numbers a rank");
+  for (std::size_t r = 0; 2 * r < joined.size(); ++r)
+    require(joined[2 * r] == static_cast<long>(r) && joined[2 * r + 1] == -joined[2 * r], "the numbers of a rank");
   const std::vector<Pair> pairs = world.all_gather(Pair{me, 0.5 * me});
   require(pairs.back().a == ranks - 1 && pairs.back().b == 0.5 * (ranks - 1), "all_gather of a struct");
   for (int i = 0; i < 100; ++i) world.barrier();

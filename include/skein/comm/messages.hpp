@@ -2,6 +2,8 @@
 // What a communicator offers beside collectives over spans: messages between two ranks, and the convenient forms for single
 // values and strings, with which ranks agree on plans and errors. Those may allocate; the messages do not.
 #pragma once
+#include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -60,6 +62,14 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
            !std::is_pointer_v<T>) std::vector<T> all_gather(const T& x) {
     std::vector<T> all(this->ranks());
     host().all_gather(DeviceSpan<const T, Cpu>{&x, 1}, DeviceSpan<T, Cpu>{all.data(), all.size()});
+    return all;
+  }
+  /// The same of several values a rank, of each as many: those of rank 0 first.
+  template <class T, std::size_t N>
+  requires Transportable<std::remove_const_t<T>> std::vector<std::remove_const_t<T>> all_gather(std::span<T, N> own) {
+    std::vector<std::remove_const_t<T>> all(this->ranks() * own.size());
+    host().all_gather(DeviceSpan<const T, Cpu>{own.data(), own.size()},
+                      DeviceSpan<std::remove_const_t<T>, Cpu>{all.data(), all.size()});
     return all;
   }
   /// The texts (or serialised objects) of all ranks. Blocking; allocates.

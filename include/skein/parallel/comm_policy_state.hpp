@@ -38,13 +38,7 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
   void barrier() {
     if (several()) comm_->barrier();
   }
-  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) {
-    if (!several()) return {own.begin(), own.end()};
-    std::vector<std::uint64_t> all(own.size() * static_cast<std::size_t>(comm_->size()));
-    comm_->all_gather(DeviceSpan<const std::uint64_t, Cpu>(own.data(), own.size()),
-                      DeviceSpan<std::uint64_t, Cpu>(all.data(), all.size()));
-    return all;
-  }
+  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) { return comm_->all_gather(own); }
   std::vector<std::string> texts_of_all(const std::string& own) { return comm_->all_gather(own); }
   double exposed_seconds() const { return exposed_; }
   void check() const {

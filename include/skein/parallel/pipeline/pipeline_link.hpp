@@ -87,11 +87,7 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   }
   void barrier() override { comm_.barrier(); }
   void assert_same(std::string_view what, const NamedValues& values) override { comm_.assert_same(what, values); }
-  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) override {
-    std::vector<std::uint64_t> all(own.size() * static_cast<std::size_t>(comm_.size()));
-    comm_.all_gather(DeviceSpan<const std::uint64_t>(own.data(), own.size()), DeviceSpan<std::uint64_t>(all.data(), all.size()));
-    return all;
-  }
+  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) override { return comm_.all_gather(own); }
   std::vector<std::string> texts_of_all(const std::string& own) override { return comm_.all_gather(own); }
   std::unique_ptr<PipelineLink> split([[maybe_unused]] int color, [[maybe_unused]] int key) override {
     if constexpr (comm::can<C, comm::Capability::splits>) return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
