@@ -11,6 +11,8 @@
 #include "../../parallel/training_arrays.hpp"
 #include "transform.hpp"
 
+SKEIN_BEGIN_COLD
+
 namespace skein::inline SKEIN_ABI::train {
 
 /// The optimizer's arrays that are whole while a training is saved: in order of their numbers, or none.
@@ -31,17 +33,15 @@ template <class Parts> class StepArrays {
 
   int count() const { return first_of_optimizer + parts_.optimizer.arrays(); }
   /// visit(range of the whole array, values on the device): what this rank has of it, in one part.
-  template <class Visit> void each_part(int array, Visit&& visit) {
-    if (array >= first_of_optimizer) return visit(parts_.optimizer.kept(), of_optimizer(array).data);
-    const DeviceSpan<Scalar, Device> all = of_model(array);
-    visit(plan::Range{0, static_cast<long>(all.size)}, all.data);
+  template <class Visit> void each_part(int array, const Visit& visit) {
+    const auto [range, values] = part(array);
+    visit(range, values);
   }
   /// From a whole array in the host's memory: what this rank has of it.
   void set(int array, const Scalar* whole) {
-    each_part(array, [&](plan::Range r, Scalar* to) {
-      const auto bytes = static_cast<std::size_t>(r.end - r.begin) * sizeof(Scalar);
-      Copy<Device, Cpu>::run(to, whole + r.begin, bytes, parts_.model->where(), Cpu{});
-    });
+    const auto [range, values] = part(array);
+    const auto bytes = static_cast<std::size_t>(range.end - range.begin) * sizeof(Scalar);
+    Copy<Device, Cpu>::run(values, whole + range.begin, bytes, parts_.model->where(), Cpu{});
   }
   /// The whole array, in the layout of the model's. Where ranks have parts of it, all call gather() before, and rank 0 has it
   /// then until drop().
@@ -70,6 +70,15 @@ template <class Parts> class StepArrays {
   }
 
  private:
+  struct Part {
+    plan::Range range;
+    Scalar* values;
+  };
+  Part part(int array) {
+    const bool of_weights = array < first_of_optimizer;
+    const DeviceSpan<Scalar, Device> here = of_weights ? of_model(array) : of_optimizer(array);
+    return {of_weights ? plan::Range{0, static_cast<long>(here.size)} : parts_.optimizer.kept(), here.data};
+  }
   DeviceSpan<Scalar, Device> of_model(int array) {
     return array == parallel::training_arrays::parameters ? parts_.model->weights().unguarded() : parts_.model->buffers();
   }
@@ -93,3 +102,5 @@ template <class Parts> class StepArrays {
 };
 
 }  // namespace skein::inline SKEIN_ABI::train
+
+SKEIN_END_COLD
