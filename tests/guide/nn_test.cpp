@@ -43,7 +43,8 @@ struct SignSgd {
     for (long i = call.begin; i < call.end; ++i) {
       Scalar g = 0;
       for (int w = 0; w < call.gradient_count; ++w) g += call.gradients[w][i];  // one array a worker
-      call.parameters[i] -= static_cast<Scalar>(call.lr) * static_cast<Scalar>((g > 0) - (g < 0));
+      const Scalar sign = g > 0 ? 1 : g < 0 ? -1 : g;  // 0, or a NaN, which has to be seen
+      call.parameters[i] -= static_cast<Scalar>(call.lr) * sign;
     }
   }
 };

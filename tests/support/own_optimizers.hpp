@@ -14,7 +14,8 @@ struct Signum {
   static constexpr int state_arrays() { return 1; }
   template <class S> constexpr void element(const sk::optim::UpdateRates<S>& at, S gradient, S& value, S* state) const {
     state[0] = S(momentum) * state[0] + S(1 - momentum) * gradient;
-    value -= at.lr * (S((state[0] > 0) - (state[0] < 0)) + at.weight_decay * value);
+    const S sign = state[0] > 0 ? S(1) : state[0] < 0 ? S(-1) : state[0];  // 0, or a NaN, which has to be seen
+    value -= at.lr * (sign + at.weight_decay * value);
   }
 };
 // [end]
