@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers and gradient transforms as a user writes them: docs/guide/optim.md quotes them, tests run them on both devices.
 #pragma once
+#include <cmath>
+
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/tensor_update.hpp>
 
@@ -37,8 +39,7 @@ struct Quantize {
   float step = 1e-3f;
   static constexpr auto needs = sk::optim::Needs::element;
   template <class S> constexpr S element(const sk::optim::UpdateRates<S>&, S gradient, S, S*) const {
-    const S steps = gradient / S(step);
-    return S(step) * S(static_cast<long>(steps + (steps < 0 ? S(-0.5) : S(0.5))));
+    return S(step) * std::round(gradient / S(step));
   }
 };
 // [end]
