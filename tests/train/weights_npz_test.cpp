@@ -286,6 +286,14 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
       Catch::Contains("the array '0.weight' has the shape (7, 4), the model's is (4, 7)") && Catch::Contains("pytorch"));
   CHECK(unchanged());
   {
+    sk::NpzWriter out(folder / "flat.npz");  // of another number of dimensions
+    out.add("0.weight", sk::zeros<float>(28));
+    out.close();
+  }
+  CHECK_THROWS_WITH(sk::load_npz(folder / "flat.npz", model),
+                    Catch::Contains("the array '0.weight' has the shape (28), the model's is (4, 7): it is another network's"));
+  CHECK(unchanged());
+  {
     sk::NpzWriter out(folder / "part.npz");
     out.add("1.bias", sk::Tensor<double, 1>{1, 2, 3});
     out.add("head.bias", sk::Tensor<float, 1>{1, 2, 3});

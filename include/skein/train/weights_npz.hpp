@@ -130,9 +130,9 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
       const std::string name(std::string_view(Model::program.name(e)));
       if (train::detail::is_excepted(options, name) || !file.contains(name)) continue;  // check_names() speaks of what it lacks
       const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
+      train::detail::check_shape(path, name, file.shape(name), place, known);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);
-        train::detail::check_shape(path, name, found.shape(), place, known);
         train::detail::walk(place, next.data() + e.offset, found.data(), [](Scalar& to, const Scalar& from) { to = from; });
       });
     }
