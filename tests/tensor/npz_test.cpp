@@ -60,6 +60,8 @@ TEST_CASE("tensors come back from a .npz file, stored and deflated") {
     CHECK(text_of([&] { f.get<double, 2>("w"); }).find("x.npz[w] (byte 0): holds values of type f4, f8 was asked for") == 0);
   }
   CHECK(archive(sk::NpzMethod::deflated).size() < archive(sk::NpzMethod::stored).size() / 2);
+  CHECK(text_of([] { archive(static_cast<sk::NpzMethod>(7)); }) ==
+        "NpzWriter: its method is 7, and no value of its enumeration has that number: give stored or deflated");
   CHECK(archive(sk::NpzMethod::stored) == archive(sk::NpzMethod::stored));  // files do not depend on the clock
 }
 

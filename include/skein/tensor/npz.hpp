@@ -22,6 +22,13 @@ namespace skein::inline SKEIN_ABI {
 /// How members of a .npz file are written.
 enum class NpzMethod { stored, deflated };
 
+namespace detail {
+/// Throws the ArgumentError of a number that is none of these.
+inline void demand_value(const char* who, const char* setting, NpzMethod value) {
+  demand_value(who, setting, value, NpzMethod::deflated, "stored or deflated");
+}
+}  // namespace detail
+
 /// The most bytes that an array of a .npz file may unpack to, unless the caller says otherwise: a deflated array can be a
 /// thousand times as long as what the file holds of it.
 inline constexpr std::size_t npz_limit = std::size_t{1} << 30;

@@ -117,10 +117,8 @@ SKEIN_INLINE void NpzFile::read_directory() {
   const std::size_t lowest = size > 65557 ? size - 65557 : 0;
   bool found = false;
   for (std::size_t at = size >= 22 ? size - 22 : 0; size >= 22 && !found; --at) {
-    if (number(at, 4) == 0x06054b50 && number(at + 20, 2) == size - at - 22) {
-      end = at;
-      found = true;
-    }
+    found = number(at, 4) == 0x06054b50 && number(at + 20, 2) == size - at - 22;
+    if (found) end = at;
     if (at == lowest) break;
   }
   if (!found) fail(size, "is no .npz file, or cut off: the end record of a zip archive is missing");
@@ -191,7 +189,9 @@ SKEIN_INLINE void NpzFile::read_zip64(std::size_t at, std::size_t length, std::u
 }
 
 SKEIN_INLINE NpzWriter::NpzWriter(const std::string& path, NpzMethod method)
-    : path_(path), method_(method), file_(std::make_unique<AtomicFile>(path)) {}
+    : path_(path), method_(method), file_(std::make_unique<AtomicFile>(path)) {
+  detail::demand_value("NpzWriter", "its method", method);
+}
 
 SKEIN_INLINE NpzWriter::~NpzWriter() {
   if (std::uncaught_exceptions() > exceptions_) return;  // half a file is none

@@ -34,6 +34,10 @@ struct WeightOptions {
 };
 
 namespace train::detail {
+/// Throws the ArgumentError of a number that is none of these.
+inline void demand_value(const char* who, const char* setting, WeightLayout value) {
+  skein::detail::demand_value(who, setting, value, WeightLayout::pytorch, "skein or pytorch");
+}
 /// One array in the arena and in the file: up to four extents to walk through, with the strides of both.
 struct ArrayInFile {
   std::array<long, 4> extents{1, 1, 1, 1}, arena{}, file{};
@@ -90,6 +94,7 @@ template <class Model>
 requires requires { Model::program; }
 void save_npz(const std::string& path, const Model& model, const WeightOptions& options = {}) {
   using Scalar = typename Model::Scalar;
+  train::detail::demand_value("save_npz", ".layout", options.layout);
   NpzWriter out(path);
   const auto add = [&](auto arena, std::span<const plan::Entry> entries) {
     train::HostCopy<Scalar, typename Model::device> copy;
@@ -118,6 +123,7 @@ template <class Model>
 requires requires { Model::program; }
 void load_npz(const std::string& path, Model& model, const WeightOptions& options = {}) {
   using Scalar = typename Model::Scalar;
+  train::detail::demand_value("load_npz", ".layout", options.layout);
   const NpzFile file(path);
   train::detail::check_layout(path, file.comment(), options.layout);
   const std::vector<std::string> known =
