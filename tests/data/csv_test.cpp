@@ -276,6 +276,13 @@ TEST_CASE("what is no table is refused by line and byte") {
   CHECK(thrown([] { parse_csv("a\n1\n\x1b[2J\n", "t").numbers("a"); }).says(R"(has "\x1b[2J")"));
   CHECK(thrown([] { parse_csv("a\x1b[2J,b\n1,2\n", "t").numbers("c"); }).says(R"(it has: a\x1b[2J, b)"));
   CHECK_THROWS_AS(parse_csv("1", "t", {.separator = '"'}), sk::ArgumentError);
+  CHECK(thrown([] {
+          parse_csv("1", "t", {.header = static_cast<sk::data::Header>(7)});
+        }).says("read_csv: .header is 7, and no value of its enumeration has that number: give automatic, present or absent"));
+  CHECK(
+      thrown([] {
+        parse_csv("1", "t", {.empty_lines = static_cast<sk::data::EmptyLines>(7)});
+      }).says("read_csv: .empty_lines is 7, and no value of its enumeration has that number: give refused, missing or skipped"));
 }
 
 TEST_CASE("a small file of separators does not become a large table") {

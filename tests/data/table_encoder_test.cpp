@@ -123,6 +123,15 @@ TEST_CASE("indices of categories are tokens, or values of a sample") {
   CHECK(tokens.target() == sk::data::Target::vector(1));
   CHECK(values(encoder.encode(parse_csv("town,day\nKiel,7\n", "t"))) == std::vector<float>{2, 1});
   CHECK_THROWS_AS(encoder.numbers({"n"}), sk::ArgumentError);  // it is the target
+  const auto none = [](const std::string& setting, const char* words) {
+    return Catch::Equals("table encoder: " + setting + " is 7, and no value of its enumeration has that number: give " + words);
+  };
+  const char* const numbers = "refuse, mean, median or zero";
+  const char* const categories = "refuse, zeros, most_frequent or own";
+  CHECK_THROWS_WITH(encoder.numbers({"m"}, {.missing = static_cast<sk::data::Fill>(7)}), none(".missing", numbers));
+  CHECK_THROWS_WITH(encoder.standardize({"m"}, {.missing = static_cast<sk::data::Fill>(7)}), none(".missing", numbers));
+  CHECK_THROWS_WITH(encoder.one_hot({"m"}, {.missing = static_cast<FillCategory>(7)}), none(".missing", categories));
+  CHECK_THROWS_WITH(encoder.index({"m"}, {.unknown = static_cast<FillCategory>(7)}), none(".unknown", categories));
 }
 
 TEST_CASE("a label and targets are one target vector, and outputs go back to the table's units") {

@@ -2,6 +2,8 @@
 // What docs/guide quotes of nn and optim. A region stands between [quote name] and [end].
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -43,12 +45,25 @@ struct SignSgd {
     for (long i = call.begin; i < call.end; ++i) {
       Scalar g = 0;
       for (int w = 0; w < call.gradient_count; ++w) g += call.gradients[w][i];  // one array a worker
-      call.parameters[i] -= static_cast<Scalar>(call.lr) * static_cast<Scalar>((g > 0) - (g < 0));
+      const Scalar sign = g > 0 ? Scalar(1) : g < 0 ? Scalar(-1) : g;           // 0, or a NaN, which has to be seen
+      call.parameters[i] -= static_cast<Scalar>(call.lr) * sign;
     }
   }
 };
 // [end]
 static_assert(sk::optim::Optimizer<SignSgd>);
+
+TEST_CASE("the sign of a gradient that is no number is none: the weight shows it", "[guide]") {
+  float weights[] = {1, 1, 1};
+  const float gradient[] = {0.5f, 0, std::numeric_limits<float>::quiet_NaN()};
+  const float* gradients[] = {gradient};
+  sk::optim::UpdateCall<float> call;
+  call.parameters = weights, call.gradients = gradients, call.end = 3, call.lr = 0.25f;
+  SignSgd{}.apply(call);
+  CHECK(weights[0] == 0.75f);
+  CHECK(weights[1] == 1);
+  CHECK(std::isnan(weights[2]));
+}
 
 TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {
   const auto digits = sk::data::from_tensors(std::vector<float>(64 * 5, 0.5f), sk::Extents{3, {8, 8, 1}},

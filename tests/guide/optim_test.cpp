@@ -2,6 +2,8 @@
 // What docs/guide/optim.md quotes of chains, beside tests/support/own_optimizers.hpp.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <limits>
 #include <vector>
 
 #include <skein/skein.hpp>
@@ -61,4 +63,23 @@ TEST_CASE("an optimizer and transforms of one's own", "[guide]") {
   signum.groups = {sk::optim::no_decay_on_biases_and_norms(), sk::optim::frozen("1.bias")};
   // [end]
   CHECK(learns(signum));
+}
+
+TEST_CASE("an optimizer and a transform of one's own keep a gradient that is no number in sight", "[guide]") {
+  const sk::optim::UpdateRates<float> at{.lr = 0.25f};
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const auto signum = [&](float gradient) {
+    float value = 1, state = 0;
+    own::Signum{}.element(at, gradient, value, &state);
+    return value;
+  };
+  CHECK(signum(0.5f) == 0.75f);
+  CHECK(signum(-0.5f) == 1.25f);
+  CHECK(signum(0) == 1);
+  CHECK(std::isnan(signum(nan)));
+  float none = 0;
+  const auto quantize = [&](float gradient) { return own::Quantize{.step = 0.25f}.element(at, gradient, 1.0f, &none); };
+  CHECK(quantize(-0.3f) == -0.25f);
+  CHECK(quantize(0.4f) == 0.5f);
+  CHECK(std::isnan(quantize(nan)));
 }

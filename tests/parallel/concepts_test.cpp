@@ -132,6 +132,7 @@ enum Hook {
   reduce,
   barrier,
   check,
+  part_not_finite,
   replayed,
   rank,
   ranks,
@@ -174,6 +175,7 @@ struct CountedState : sp::PolicyState {
   void reduce(std::span<double>) { says(Hook::reduce); }
   void barrier() { says(Hook::barrier); }
   void check() const { says(Hook::check); }
+  std::string part_not_finite() { return says(Hook::part_not_finite, std::string("infinite")); }
   void replayed() { says(Hook::replayed); }
   int rank() const { return says(Hook::rank, 2); }
   int ranks() const { return says(Hook::ranks, 3); }
@@ -220,6 +222,7 @@ template <class Policy> void every_hook_arrives(const Policy& policy, Counts& co
   state.reduce({});
   state.barrier();
   state.check();
+  CHECK(state.part_not_finite() == "infinite");
   state.replayed();
   CHECK(state.rank() == 2);
   CHECK(state.ranks() == 3);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Optimizers and gradient transforms as a user writes them: docs/guide/optim.md quotes them, tests run them on both devices.
 #pragma once
+#include <cmath>
+
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/tensor_update.hpp>
 
@@ -14,7 +16,8 @@ struct Signum {
   static constexpr int state_arrays() { return 1; }
   template <class S> constexpr void element(const sk::optim::UpdateRates<S>& at, S gradient, S& value, S* state) const {
     state[0] = S(momentum) * state[0] + S(1 - momentum) * gradient;
-    value -= at.lr * (S((state[0] > 0) - (state[0] < 0)) + at.weight_decay * value);
+    const S sign = state[0] > 0 ? S(1) : state[0] < 0 ? S(-1) : state[0];  // 0, or a NaN, which has to be seen
+    value -= at.lr * (sign + at.weight_decay * value);
   }
 };
 // [end]
@@ -36,8 +39,7 @@ struct Quantize {
   float step = 1e-3f;
   static constexpr auto needs = sk::optim::Needs::element;
   template <class S> constexpr S element(const sk::optim::UpdateRates<S>&, S gradient, S, S*) const {
-    const S steps = gradient / S(step);
-    return S(step) * S(static_cast<long>(steps + (steps < 0 ? S(-0.5) : S(0.5))));
+    return S(step) * std::round(gradient / S(step));
   }
 };
 // [end]

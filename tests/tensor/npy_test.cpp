@@ -106,6 +106,8 @@ TEST_CASE("every malformed .npy file says where and why") {
         std::string::npos);
   CHECK(fault(npy(dictionary("<U8", "(2, 2)"), 16))
             .find("has the type '<U8': floats of 4 and 8 bytes, integers and booleans are understood") != std::string::npos);
+  for (const char* half : {"<f2", "|V2"})  // float16 of NumPy, and its bfloat16
+    CHECK(fault(npy(dictionary(half, "(2, 2)"), 8)).ends_with("are understood; save it as float32, array.astype(\"f4\")"));
   CHECK(fault(npy(dictionary("<f4", "(2, -2)"), 16)).find("wants an extent here") != std::string::npos);
   CHECK(fault(npy("{'descr': '<f4'}\n", 16)).find("lacks one of descr, fortran_order and shape") != std::string::npos);
   CHECK(fault(npy("{'descr': '<f4', 'descr': '<f4'}\n", 16)).find("has the entry 'descr' twice") != std::string::npos);

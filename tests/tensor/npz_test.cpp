@@ -53,10 +53,15 @@ TEST_CASE("tensors come back from a .npz file, stored and deflated") {
     CHECK_FALSE(f.contains("b"));
     CHECK(list(f.get<float, 2>("w")) == std::vector<float>(600, 1.f));
     CHECK(list(f.get<int, 1>("labels")) == list(sk::arange(7)));
+    CHECK(f.shape("w") == std::vector<long>{20, 30});
+    CHECK(f.shape("labels") == std::vector<long>{7});
     CHECK(text_of([&] { f.get<float, 2>("b"); }) == "x.npz: has no array 'b'");
+    CHECK(text_of([&] { f.shape("b"); }) == "x.npz: has no array 'b'");
     CHECK(text_of([&] { f.get<double, 2>("w"); }).find("x.npz[w] (byte 0): holds values of type f4, f8 was asked for") == 0);
   }
   CHECK(archive(sk::NpzMethod::deflated).size() < archive(sk::NpzMethod::stored).size() / 2);
+  CHECK(text_of([] { archive(static_cast<sk::NpzMethod>(7)); }) ==
+        "NpzWriter: its method is 7, and no value of its enumeration has that number: give stored or deflated");
   CHECK(archive(sk::NpzMethod::stored) == archive(sk::NpzMethod::stored));  // files do not depend on the clock
 }
 

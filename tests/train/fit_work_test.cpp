@@ -89,3 +89,12 @@ TEST_CASE("a signal that the ranks have heard ends the fit, by its name") {
   CHECK(f.work.control.stopping());
   CHECK(f.work.control.reason() == "SIGTERM");
 }
+
+TEST_CASE("an evaluation asks of a training no more than one pass over a data set does") {
+  Fixture f;
+  FitLoop<float> loop;
+  EvaluatedTraining<float>& training = f.steps;
+  sk::EvaluateOptions options{.batch = 5};
+  const sk::train::Scores scores = loop.evaluate(training, f.set, options);
+  CHECK(scores.loss == f.trainer.evaluate(f.set, {.batch = 5}).loss);
+}

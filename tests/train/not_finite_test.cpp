@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include <skein/comm/self/self_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
@@ -57,6 +58,15 @@ struct Breaks {
   std::int64_t step;
   void on_update(std::int64_t n) const {
     if (n == step) model.modify()[0] = infinite;
+  }
+};
+/// An outer optimizer whose array overflows while weights stay finite, as a second moment does.
+struct Overflows {
+  float lr = 0.7f;
+  static constexpr int state_arrays() { return 1; }
+  template <class S> constexpr void element(const sk::optim::UpdateRates<S>& at, S gradient, S& value, S* state) const {
+    state[0] = infinite;
+    value -= at.lr * gradient;
   }
 };
 /// Two ranks with a stage each, of which each step has all samples.
@@ -254,6 +264,19 @@ TEST_CASE("an optimizer's array that is not finite is found whatever has it, but
                                 trainer.fit(points(), how);
                               }),
                     Catch::Contains("the optimizer's array 'optimizer/1/2.weight' is not finite after step 4"));
+}
+
+TEST_CASE("the arrays of DiLoCo's outer optimizer are looked at before a commit", "[train]") {
+  const support::TemporaryFolder folder;
+  sk::SelfComm world;
+  Model model{sk::Seed{3}};
+  const sk::parallel::ModelAverage policy{world, sk::parallel::Period<2>{}, sk::parallel::DiLoCo{Overflows{}}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 1e-3f}, policy};
+  sk::FitOptions how = options();
+  how.checkpoint = {.folder = folder / "run", .every = 1, .keep = 4};
+  CHECK_THAT(support::thrown<sk::NotFiniteError>([&] { trainer.fit(points(), how); }),
+             Catch::StartsWith("fit: array 0 of the outer optimizer (DiLoCo) is not finite after step 2 (epoch 1)"));
+  CHECK(sk::train::CommitFolder(folder / "run").steps() == std::vector<std::int64_t>{1});
 }
 
 TEST_CASE("steps that overflow by a scale which cannot fall are not skipped for ever without a word", "[train]") {

@@ -132,6 +132,10 @@ TEST_CASE("a schedule that is a rate, or over in the first of many epochs, is re
   CHECK_THAT(refused(optim::cosine(4, 0.1)), over);
   CHECK_THAT(refused(optim::linear(1, 0.2, 4)), over);
   CHECK_THAT(refused(optim::exponential(0.3)), over);
+  const std::string infinite =
+      "fit: the .schedule returns inf for step 3: a factor of the rate is finite and not negative, and 1 is the whole rate";
+  CHECK(refused(optim::exponential(1e30)) == infinite);
+  CHECK(refused([](std::int64_t step) { return step == 2 ? 1e300 * 1e300 : 1.0; }) == infinite);
   CHECK(refused(optim::warmup(3)).empty());
   CHECK(refused(optim::warmup(3) * optim::cosine()).empty());
   CHECK(refused(optim::multi_step({optim::epochs(1), optim::epochs(2)})).empty());

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <filesystem>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -286,6 +287,14 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
       Catch::Contains("the array '0.weight' has the shape (7, 4), the model's is (4, 7)") && Catch::Contains("pytorch"));
   CHECK(unchanged());
   {
+    sk::NpzWriter out(folder / "flat.npz");  // of another number of dimensions
+    out.add("0.weight", sk::zeros<float>(28));
+    out.close();
+  }
+  CHECK_THROWS_WITH(sk::load_npz(folder / "flat.npz", model),
+                    Catch::Contains("the array '0.weight' has the shape (28), the model's is (4, 7): it is another network's"));
+  CHECK(unchanged());
+  {
     sk::NpzWriter out(folder / "part.npz");
     out.add("1.bias", sk::Tensor<double, 1>{1, 2, 3});
     out.add("head.bias", sk::Tensor<float, 1>{1, 2, 3});
@@ -325,6 +334,11 @@ TEST_CASE("A file of other weights is refused, and changes nothing", "[train]") 
   CHECK_THROWS_WITH(sk::load_npz(folder / "all.npz", loaded, {.except = "head.*"}),
                     Catch::Contains("is the name of none of the model's arrays"));
   CHECK_THROWS_WITH(sk::load_npz(folder / "all.npz", wider, {.except = "*"}), Catch::Contains("is the name of all"));
+  const sk::WeightOptions no_layout{.layout = static_cast<sk::WeightLayout>(7)};
+  const auto said = Catch::EndsWith(".layout is 7, and no value of its enumeration has that number: give skein or pytorch");
+  CHECK_THROWS_WITH(sk::load_npz(folder / "all.npz", model, no_layout), Catch::StartsWith("load_npz: ") && said);
+  CHECK_THROWS_WITH(sk::save_npz(folder / "none.npz", model, no_layout), Catch::StartsWith("save_npz: ") && said);
+  CHECK_FALSE(std::filesystem::exists(folder / "none.npz"));
 }
 
 TEST_CASE("An array of another shape is left out by an advice that load_npz takes, or there is none", "[train]") {

@@ -20,6 +20,16 @@ enum class Header { automatic, present, absent };
 /// are always skipped, as are those before the first row's line and behind the last row.
 enum class EmptyLines { refused, missing, skipped };
 
+namespace detail {
+/// Throw the ArgumentError of a number that is none of these.
+inline void demand_value(const char* who, const char* setting, Header value) {
+  skein::detail::demand_value(who, setting, value, Header::absent, "automatic, present or absent");
+}
+inline void demand_value(const char* who, const char* setting, EmptyLines value) {
+  skein::detail::demand_value(who, setting, value, EmptyLines::skipped, "refused, missing or skipped");
+}
+}  // namespace detail
+
 /// How to read a table.
 struct CsvOptions {
   Header header = Header::automatic;
@@ -38,7 +48,7 @@ struct CsvOptions {
 };
 
 /// Reads a table from text in memory; `path` stands in messages. Throws FileError with line and byte for every fault, and
-/// ArgumentError for a column in the options that is not there.
+/// ArgumentError for a column in the options that is not there, and for settings that are no values.
 Table parse_csv(std::string_view text, const std::string& path = "the text", const CsvOptions& options = {});
 
 /// Reads a table from a file, plain or gzip.

@@ -128,8 +128,7 @@ class CsvPass {
   void read(std::string_view text, CsvBlock& block) const {
     for (Column& column : block.columns) column.clear();
     block.found = take_;
-    block.lines = block.rows = block.empty_before = 0;
-    block.empty.reset();
+    block.lines = block.rows = block.empty_before = 0, block.empty.reset();
     CsvCursor cursor(text, options_.separator);
     try {
       for (; read_empty(cursor, block); ++block.rows) read_line(cursor, block);
@@ -251,6 +250,8 @@ SKEIN_INLINE std::vector<Take> take_as_asked(const CsvHead& head, const std::str
 SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOptions& options) {
   if (options.separator == '"' || options.separator == '\n' || options.separator == '\r')
     throw ArgumentError("a CSV separator cannot be a quote or a line end");
+  demand_value("read_csv", ".header", options.header);
+  demand_value("read_csv", ".empty_lines", options.empty_lines);
   const int threads = options.threads > 0 ? options.threads : Workers::default_count();
   std::vector<Take> take;
   while (true) {

@@ -29,6 +29,16 @@ enum class Fill { refuse, mean, median, zero };
 /// one_hot; the most frequent category; a category of its own, the last.
 enum class FillCategory { refuse, zeros, most_frequent, own };
 
+namespace detail {
+/// Throw the ArgumentError of a number that is none of these.
+inline void demand_value(const char* who, const char* setting, Fill value) {
+  skein::detail::demand_value(who, setting, value, Fill::zero, "refuse, mean, median or zero");
+}
+inline void demand_value(const char* who, const char* setting, FillCategory value) {
+  skein::detail::demand_value(who, setting, value, FillCategory::own, "refuse, zeros, most_frequent or own");
+}
+}  // namespace detail
+
 /// Of columns of numbers.
 struct NumberOptions {
   Fill missing = Fill::refuse;

@@ -13,6 +13,9 @@
 namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE TableEncoder& TableEncoder::add(std::vector<std::string> names, Encoded like) {
+  detail::demand_value("table encoder", ".missing", like.fill);
+  detail::demand_value("table encoder", ".missing", like.missing);
+  detail::demand_value("table encoder", ".unknown", like.unknown);
   detail::check_given(like.categories, names.empty() ? "" : names.front());
   std::vector<Encoded> columns = columns_;
   for (std::string& name : names) {
@@ -25,8 +28,7 @@ SKEIN_INLINE TableEncoder& TableEncoder::add(std::vector<std::string> names, Enc
     like.learns = like.categories.empty();
     columns.push_back(like);
   }
-  columns_ = std::move(columns);
-  inputs_ = outputs_ = {};
+  columns_ = std::move(columns), inputs_ = outputs_ = {};
   return *this;
 }
 
@@ -72,9 +74,7 @@ SKEIN_INLINE TableEncoder& TableEncoder::fit(const Table& training) {
   }
   if (inputs.size() == 0)
     throw ArgumentError("table encoder: no column is a value of the sample: name some by standardize(), numbers() or one_hot()");
-  columns_ = std::move(columns);
-  inputs_ = std::move(inputs);
-  outputs_ = std::move(outputs);
+  columns_ = std::move(columns), inputs_ = std::move(inputs), outputs_ = std::move(outputs);
   return *this;
 }
 

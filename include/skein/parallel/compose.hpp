@@ -161,6 +161,12 @@ template <class... PolicyStates> class ComposedPolicyState {
   void check() const {
     std::apply([](const auto&... s) { (s.check(), ...); }, policy_states_);
   }
+  /// Of the first that has such.
+  std::string part_not_finite() {
+    std::string found;
+    each([&](auto& s, std::size_t) { found = found.empty() ? s.part_not_finite() : found; });
+    return found;
+  }
   double exposed_seconds() const {
     return std::apply([](const auto&... s) { return (s.exposed_seconds() + ...); }, policy_states_);
   }

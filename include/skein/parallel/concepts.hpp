@@ -31,6 +31,7 @@ template <class S> concept HasStepHooks = requires(S& s, const S& c, const StepD
   s.barrier();
   { s.numbers_of_all(std::span<const std::uint64_t>{}) } -> std::same_as<std::vector<std::uint64_t>>;
   { s.texts_of_all(std::string{}) } -> std::same_as<std::vector<std::string>>;
+  { s.part_not_finite() } -> std::same_as<std::string>;
   { c.same_weights() } -> std::same_as<SameWeights>;
   c.check();
   s.replayed();
@@ -125,7 +126,6 @@ template <class S> concept SharesBatches = detail::declares<Capability::shares_b
 /// Something of it is saved with the training.
 template <class S> concept KeepsState =
     detail::declares<Capability::keeps_state, S> && detail::HasSerialize<S> && detail::HasSavedAs<S>;
-
 /// Each rank has the inverses of some layers' curvature, and gets the preconditioned gradients of the others from its row.
 template <class S> concept SharesInverses = detail::declares<Capability::shares_inverses, S> && detail::HasWorkerGrid<S>;
 

@@ -141,6 +141,9 @@ struct PolicyState {
   /// part, those that serve too. Blocking.
   std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) { return {own.begin(), own.end()}; }
   std::vector<std::string> texts_of_all(const std::string& own) { return {own}; }
+  /// Before weights are evaluated or kept: what the steps have made of the policy's own memory that is not finite, in a sentence
+  /// without its end; "" where all is. A device is waited for.
+  std::string part_not_finite() { return {}; }
   /// What the policy promises of the weights, and is therefore compared.
   SameWeights same_weights() const { return SameWeights::never; }
   /// Throws where the exchange has failed: after one has waited for a device, before one trusts what it made.

@@ -104,7 +104,10 @@ SKEIN_INLINE NpyHeader parse_npy_header(std::span<const unsigned char> whole, lo
       h.width = good ? d[2] - '0' : 0;
       const bool known = (h.kind == 'f' && (h.width == 4 || h.width == 8)) || (h.kind == 'b' && h.width == 1) ||
                          ((h.kind == 'i' || h.kind == 'u') && (h.width == 1 || h.width == 2 || h.width == 4 || h.width == 8));
-      if (!known) text.fail("has the type " + in_quotes(d) + ": floats of 4 and 8 bytes, integers and booleans are understood");
+      const bool half = d.ends_with("f2") || d.ends_with("V2");  // bfloat16 has no letter of its own
+      if (!known)
+        text.fail("has the type " + in_quotes(d) + ": floats of 4 and 8 bytes, integers and booleans are understood" +
+                  (half ? "; save it as float32, array.astype(\"f4\")" : ""));
       h.swapped = h.width > 1 && d[0] == (std::endian::native == std::endian::little ? '>' : '<');
     } else if (key == "fortran_order" && !order) {
       order = true;

@@ -22,6 +22,13 @@ namespace skein::inline SKEIN_ABI {
 /// How members of a .npz file are written.
 enum class NpzMethod { stored, deflated };
 
+namespace detail {
+/// Throws the ArgumentError of a number that is none of these.
+inline void demand_value(const char* who, const char* setting, NpzMethod value) {
+  demand_value(who, setting, value, NpzMethod::deflated, "stored or deflated");
+}
+}  // namespace detail
+
 /// The most bytes that an array of a .npz file may unpack to, unless the caller says otherwise: a deflated array can be a
 /// thousand times as long as what the file holds of it.
 inline constexpr std::size_t npz_limit = std::size_t{1} << 30;
@@ -38,20 +45,21 @@ class NpzFile {
 
   /// The names of the arrays, without ".npy", in the order of the file.
   std::vector<std::string> names() const;
-  bool contains(std::string_view name) const { return find(name) != nullptr; }
+  bool contains(std::string_view name) const { return places_.find(name) != places_.end(); }
+  /// The extents of an array, of any rank and type. Throws FileError: absent, malformed.
+  std::vector<long> shape(std::string_view name) const;
   /// What its writer says of it: see NpzWriter::set_comment.
   const std::string& comment() const { return comment_; }
 
   /// One array. Throws FileError: absent, malformed, another rank, another type (unless converted).
   template <class Scalar, int Rank> Tensor<Scalar, Rank, Cpu> get(std::string_view name, NpyTypes types = NpyTypes::exact) const {
-    const Member* m = find(name);
-    if (!m) throw FileError(path_, -1, "has no array " + in_quotes(name));
+    const Member& m = find(name);
     return detail::reading(path_, [&] {
-      MemberReader in(*this, *m);
-      const std::string where = path_ + "[" + m->name + "]";
-      const NpyHeader h = in.header(where);
-      if (m->method != 0)
-        check_size(*m, h, std::max(sizeof(Scalar), static_cast<std::size_t>(h.width)) * (h.fortran && Rank > 1 ? 2 : 1));
+      MemberReader in(*this, m);
+      const std::string where = in.where();
+      const NpyHeader h = in.header();
+      if (m.method != 0)
+        check_size(m, h, std::max(sizeof(Scalar), static_cast<std::size_t>(h.width)) * (h.fortran && Rank > 1 ? 2 : 1));
       Tensor<Scalar, Rank, Cpu> t =
           detail::npy_tensor<Scalar, Rank>(h, types, where, 0, [&](unsigned char* to, std::size_t n) { in.read(to, n); });
       in.finish();
@@ -74,7 +82,9 @@ class NpzFile {
     MemberReader(const MemberReader&) = delete;
     MemberReader& operator=(const MemberReader&) = delete;
     ~MemberReader();
-    NpyHeader header(const std::string& where);
+    /// What messages call it: file[array].
+    std::string where() const { return file_.path_ + "[" + member_.name + "]"; }
+    NpyHeader header();
     void read(unsigned char* to, std::size_t n);
     /// Throws FileError where it goes on, or its checksum differs.
     void finish();
@@ -94,7 +104,8 @@ class NpzFile {
   /// Throws FileError where an array of a deflated member, so many bytes a value, takes more than the limit.
   void check_size(const Member& m, const NpyHeader& h, std::size_t bytes_of_value) const;
   std::uint64_t number(std::size_t at, int width) const;
-  const Member* find(std::string_view name) const;
+  /// Throws FileError where there is none.
+  const Member& find(std::string_view name) const;
   void read_directory();
 
   std::size_t read_member(std::size_t at, std::size_t end, std::size_t data_end);

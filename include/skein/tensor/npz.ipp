@@ -41,14 +41,15 @@ SKEIN_INLINE NpzFile::MemberReader::~MemberReader() {
   if (member_.method != 0) inflateEnd(&stream_);
 }
 
-SKEIN_INLINE NpyHeader NpzFile::MemberReader::header(const std::string& where) {
+SKEIN_INLINE NpyHeader NpzFile::MemberReader::header() {
   const long long size = static_cast<long long>(member_.size);
   std::vector<unsigned char> start(std::min<std::size_t>(member_.size, 12));
   read(start.data(), start.size());
   const std::size_t have = start.size();
-  start.resize(std::max(have, static_cast<std::size_t>(detail::npy_header_bytes({start.data(), start.size()}, size, where, 0))));
+  start.resize(
+      std::max(have, static_cast<std::size_t>(detail::npy_header_bytes({start.data(), start.size()}, size, where(), 0))));
   read(start.data() + have, start.size() - have);
-  return detail::parse_npy_header({start.data(), start.size()}, size, where, 0);
+  return detail::parse_npy_header({start.data(), start.size()}, size, where(), 0);
 }
 
 SKEIN_INLINE void NpzFile::MemberReader::read(unsigned char* to, std::size_t n) {
@@ -101,9 +102,13 @@ SKEIN_INLINE std::uint64_t NpzFile::number(std::size_t at, int width) const {
   return n;
 }
 
-SKEIN_INLINE const NpzFile::Member* NpzFile::find(std::string_view name) const {
-  const auto place = places_.find(name);
-  return place == places_.end() ? nullptr : &members_[place->second];
+SKEIN_INLINE std::vector<long> NpzFile::shape(std::string_view name) const {
+  return MemberReader(*this, find(name)).header().extents;
+}
+
+SKEIN_INLINE const NpzFile::Member& NpzFile::find(std::string_view name) const {
+  if (const auto place = places_.find(name); place != places_.end()) return members_[place->second];
+  throw FileError(path_, -1, "has no array " + in_quotes(name));
 }
 
 SKEIN_INLINE void NpzFile::read_directory() {
@@ -112,10 +117,8 @@ SKEIN_INLINE void NpzFile::read_directory() {
   const std::size_t lowest = size > 65557 ? size - 65557 : 0;
   bool found = false;
   for (std::size_t at = size >= 22 ? size - 22 : 0; size >= 22 && !found; --at) {
-    if (number(at, 4) == 0x06054b50 && number(at + 20, 2) == size - at - 22) {
-      end = at;
-      found = true;
-    }
+    found = number(at, 4) == 0x06054b50 && number(at + 20, 2) == size - at - 22;
+    if (found) end = at;
     if (at == lowest) break;
   }
   if (!found) fail(size, "is no .npz file, or cut off: the end record of a zip archive is missing");
@@ -186,7 +189,9 @@ SKEIN_INLINE void NpzFile::read_zip64(std::size_t at, std::size_t length, std::u
 }
 
 SKEIN_INLINE NpzWriter::NpzWriter(const std::string& path, NpzMethod method)
-    : path_(path), method_(method), file_(std::make_unique<AtomicFile>(path)) {}
+    : path_(path), method_(method), file_(std::make_unique<AtomicFile>(path)) {
+  detail::demand_value("NpzWriter", "its method", method);
+}
 
 SKEIN_INLINE NpzWriter::~NpzWriter() {
   if (std::uncaught_exceptions() > exceptions_) return;  // half a file is none

@@ -2,6 +2,7 @@
 // Schedules that a fit refuses beforehand: those that leave most of it without a rate.
 #pragma once
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 
 #include "../core/error.hpp"
@@ -35,7 +36,9 @@ inline double factor_of(const optim::Schedule& schedule, std::int64_t step) {
   const auto factor = static_cast<double>(schedule(step));
   if (!(factor >= 0 && factor <= 3.4e38)) [[unlikely]]
     throw ArgumentError(
-        text("fit: the .schedule returns {} for step {}: a factor of the rate is finite and not negative", factor, step + 1));
+        text("fit: the .schedule returns {} for step {}: a factor of the rate is finite and not negative, and 1 is the whole "
+             "rate",
+             factor, step + 1));
   return factor;
 }
 
@@ -56,8 +59,9 @@ struct FactorRange {
     look(end - 1);
   }
 };
-/// Throws ArgumentError for a schedule that is a rate where a factor of the rate is wanted, and for one that has fallen to its
-/// end before the last step of the first of many epochs, since its lengths are steps where epochs were meant.
+/// Throws ArgumentError for a schedule that is infinite in the first of many epochs, for one that is a rate where a factor of the
+/// rate is wanted, and for one that has fallen to its end before the last step of the first of many epochs, since its lengths are
+/// steps where epochs were meant.
 inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, std::int64_t of_epoch) {
   check_end(schedule, steps);
   const FactorRange first(schedule, 0, std::min(steps, of_epoch)), rest(schedule, std::min(steps, of_epoch), steps);
@@ -67,6 +71,7 @@ inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, 
              "rate, and give the rate to the optimizer, .lr",
              most));
   if (steps < 3 * of_epoch || of_epoch < 1) return;
+  for (std::int64_t i = 0; std::isinf(first.most) && i < of_epoch; ++i) (void)factor_of(schedule, i);  // throws
   const float last = schedule(of_epoch - 1);  // a schedule that falls with the second epoch means epochs
   const bool ended = schedule.has_all_steps() && rest.least == rest.most && rest.most <= 0.5f * first.most && last == rest.most;
   if (ended || (rest.most <= 0.01f * first.most && last <= 0.01f * first.most))

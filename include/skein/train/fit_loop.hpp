@@ -23,7 +23,7 @@ template <class Scalar> class FitLoop {
   /// the newest commit of the folder, whose objects become `kept`.
   History run(Steps& steps, data::DatasetView train, const FitOptions& options, KeptObjects& kept);
   /// Loss, accuracy and metrics over a data set, summed over all ranks.
-  Scores evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options);
+  Scores evaluate(EvaluatedTraining<Scalar>& training, data::DatasetView data, EvaluateOptions& options);
   /// Memory for predicting n samples, or for 256 of them at a time: what a fit or an evaluation has made serves as it is.
   /// Computed as the last fit was.
   void reserve_for_prediction(Steps&& steps, long n);

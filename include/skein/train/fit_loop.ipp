@@ -164,18 +164,19 @@ template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
                                                            work.options.checkpoint.folder.path(), facts_.serves));
 }
 
-template <class Scalar> Scores FitLoop<Scalar>::evaluate(Steps& steps, data::DatasetView data, EvaluateOptions& options) {
-  facts_ = steps.facts();
+template <class Scalar>
+Scores FitLoop<Scalar>::evaluate(EvaluatedTraining<Scalar>& training, data::DatasetView data, EvaluateOptions& options) {
+  facts_ = training.facts();
   check_metrics(facts_, options.metrics);
   if (options.batch < 0)
     throw ArgumentError(text("evaluate: .batch is {}: give 1 or more samples; 0: 256 a rank", options.batch));
   const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;
   data::Loader<Scalar> loader(data, evaluation_options(facts_, batch, "the evaluated data set"));
   ExecutorOptions memory = memory_;
-  memory.capacity = std::max(loader.capacity(), steps.capacity()), predicted_ = 0;
-  steps.reserve(memory);
-  steps.average_buffers();
-  return evaluate_loader(steps, facts_, loader, options.metrics);
+  memory.capacity = std::max(loader.capacity(), training.capacity()), predicted_ = 0;
+  training.reserve(memory);
+  training.average_buffers();
+  return evaluate_loader(training, facts_, loader, options.metrics);
 }
 
 template <class Scalar> void FitLoop<Scalar>::reserve_for_prediction(Steps&& steps, long n) {

@@ -57,7 +57,7 @@ template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> 
   /// What of the batch's step is not finite, in a sentence without its end; the weights stay as they are.
   virtual std::string first_not_finite(const data::Batch<Scalar>& batch) = 0;
   /// What is not finite of what this rank's steps have left, in a sentence without its end: a weight that it trains, a running
-  /// statistic, an array of the optimizer, a factor of Kfac; "" where all is. A device is waited for.
+  /// statistic, an array of the optimizer, a factor of Kfac, memory of the policy; "" where all is. A device is waited for.
   virtual std::string part_not_finite() = 0;
 
  protected:

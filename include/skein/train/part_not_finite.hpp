@@ -17,7 +17,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// In a sentence without its end: a weight that this process trains, a running statistic, an array of the optimizer, a factor of
-/// Kfac; "" where all of them are finite numbers. `host` is memory for the copies of a device's arrays.
+/// Kfac, memory of the policy; "" where all of them are finite numbers. `host` is memory for the copies of a device's arrays.
 template <class TrainStep>
 std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename TrainStep::Scalar, typename TrainStep::Device>& host) {
   using Scalar = typename TrainStep::Scalar;
@@ -48,7 +48,7 @@ std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename Train
     });
   if constexpr (keeps_curvature<TrainStep>)
     if (found.empty()) found = train_step.curvature().not_finite();
-  return found;
+  return found.empty() ? train_step.policy_state().part_not_finite() : found;
 }
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -34,6 +34,10 @@ struct WeightOptions {
 };
 
 namespace train::detail {
+/// Throws the ArgumentError of a number that is none of these.
+inline void demand_value(const char* who, const char* setting, WeightLayout value) {
+  skein::detail::demand_value(who, setting, value, WeightLayout::pytorch, "skein or pytorch");
+}
 /// One array in the arena and in the file: up to four extents to walk through, with the strides of both.
 struct ArrayInFile {
   std::array<long, 4> extents{1, 1, 1, 1}, arena{}, file{};
@@ -90,6 +94,7 @@ template <class Model>
 requires requires { Model::program; }
 void save_npz(const std::string& path, const Model& model, const WeightOptions& options = {}) {
   using Scalar = typename Model::Scalar;
+  train::detail::demand_value("save_npz", ".layout", options.layout);
   NpzWriter out(path);
   const auto add = [&](auto arena, std::span<const plan::Entry> entries) {
     train::HostCopy<Scalar, typename Model::device> copy;
@@ -118,6 +123,7 @@ template <class Model>
 requires requires { Model::program; }
 void load_npz(const std::string& path, Model& model, const WeightOptions& options = {}) {
   using Scalar = typename Model::Scalar;
+  train::detail::demand_value("load_npz", ".layout", options.layout);
   const NpzFile file(path);
   train::detail::check_layout(path, file.comment(), options.layout);
   const std::vector<std::string> known =
@@ -130,9 +136,9 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
       const std::string name(std::string_view(Model::program.name(e)));
       if (train::detail::is_excepted(options, name) || !file.contains(name)) continue;  // check_names() speaks of what it lacks
       const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
+      train::detail::check_shape(path, name, file.shape(name), place, known);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);
-        train::detail::check_shape(path, name, found.shape(), place, known);
         train::detail::walk(place, next.data() + e.offset, found.data(), [](Scalar& to, const Scalar& from) { to = from; });
       });
     }

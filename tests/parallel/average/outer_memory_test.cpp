@@ -3,7 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include <limits>
 #include <vector>
+
+#include <skein/optim/adam.hpp>
 
 namespace sk = skein;
 using Memory = sk::parallel::detail::OuterMemory<sk::optim::Sgd, double, sk::Cpu>;
@@ -25,6 +28,19 @@ TEST_CASE("an outer optimizer steps from the anchor towards the mean, a part at 
       }
     }
   for (std::size_t i = 0; i < 32; ++i) CHECK(memory.anchor()[i] == Approx(anchor[i]).margin(1e-12));
+}
+
+TEST_CASE("an outer optimizer's array that is not finite is named, an anchor of a frozen parameter is not", "[parallel]") {
+  sk::parallel::detail::OuterMemory<sk::optim::Adam, float, sk::Cpu> memory(sk::optim::Adam{.lr = 0.1f}, 32, {});
+  std::vector<float> begun(32, 1.0f), sum(32, 1.0f);
+  begun[20] = -std::numeric_limits<float>::infinity();
+  sum[3] = 1e22f;  // its square is not finite
+  memory.set_anchor(begun.data());
+  memory.step({8, 16}, sum.data() + 8, 1, 1);
+  CHECK(memory.not_finite().empty());
+  memory.step({0, 8}, sum.data(), 1, 1);
+  CHECK(memory.not_finite() == "array 1 of the outer optimizer (DiLoCo) is not finite");
+  CHECK(sk::parallel::detail::OuterMemory<sk::parallel::PlainAverage, float, sk::Cpu>({}, 32, {}).not_finite().empty());
 }
 
 TEST_CASE("an outer optimizer's memory goes into a file and comes back, not into that of another model", "[parallel]") {

@@ -198,4 +198,12 @@ TEST_CASE("ranks and stages that do not go together are refused", "[parallel]") 
       RANK_CHECK(!"refused");
     } catch (const sk::ArgumentError& e) { RANK_CHECK(std::string(e.what()).find("4 stages over 3 ranks") != std::string::npos); }
   });
+  on_threads(1, [](auto& world) {
+    const std::string said = support::thrown<sk::ArgumentError>([&] {
+      cases::Pipeline pipeline{world, {.schedule = static_cast<S>(7)}};
+    });
+    RANK_CHECK(said ==
+               "Pipeline: .schedule is 7, and no value of its enumeration has that number: give unpipelined, gpipe, one_f_one_b, "
+               "interleaved, zero_bubble or pipedream");
+  });
 }

@@ -255,4 +255,10 @@ TEST_CASE("a parameter server refuses what cannot work, on all ranks", "[paralle
     else cases::Training{sk::parallel::ParameterServer{world, Staleness<2>{}}, sk::optim::Sgd{}};
   };
   CHECK(failure(3, differ).find("models of ParameterServer") != std::string::npos);
+  const auto no_rate = [](sk::ThreadComm& world) {
+    cases::Training{sk::parallel::ParameterServer{world, {.rate = static_cast<LateRate>(7)}}, sk::optim::Sgd{}};
+  };
+  CHECK(failure(2, no_rate)
+            .find("ParameterServer: .rate is 7, and no value of its enumeration has that number: give constant or "
+                  "divided") != std::string::npos);
 }

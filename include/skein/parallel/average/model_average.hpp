@@ -28,8 +28,15 @@ template <class Comm, class When, class Outer = PlainAverage> class ModelAverage
   template <class R> auto bind(const R& replica) const {
     return ModelAveragePolicyState<When, Outer, Comm, typename R::Scalar, typename R::Device>(*comm_, options_, outer_, replica);
   }
-  template <class Device> static constexpr bool fits = comm::sound<Comm, Device>;
-  template <class Device> static consteval void assert_fits() { assert_communicator<Comm, Device>(); }
+  template <class Device> static constexpr bool fits = comm::sound<Comm, Device>&& detail::fits_as_outer<Outer>;
+  template <class Device> static consteval void assert_fits() {
+    if constexpr (optim::TakesClosure<Outer>)
+      static_assert(detail::fits_as_outer<Outer>,
+                    "an outer optimizer of ModelAverage gets the way to the mean as its gradient, of which there is no loss that "
+                    "L-BFGS could evaluate: take another, as DiLoCo{optim::Sgd{.lr = 0.7f}}");
+    else if constexpr (!detail::fits_as_outer<Outer>) optim::assert_optimizer<Outer>();
+    else assert_communicator<Comm, Device>();
+  }
   Comm& comm() const { return *comm_; }
 
  private:

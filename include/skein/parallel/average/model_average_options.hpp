@@ -43,6 +43,8 @@ struct ModelAverageOptions {
 };
 
 namespace detail {
+/// An optimizer, or none; not one that evaluates the loss itself.
+template <class Outer> inline constexpr bool fits_as_outer = std::same_as<Outer, PlainAverage> || optim::Optimizer<Outer>;
 /// In place of the period that ModelAverage{world} was not given.
 struct NoPeriod : Period<1> {};
 template <class When> inline constexpr bool has_a_period = !std::same_as<When, NoPeriod>;

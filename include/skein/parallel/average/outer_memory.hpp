@@ -3,9 +3,12 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <vector>
 
-#include "../../device/copy.hpp"
+#include "../../data/finite.hpp"
+#include "../../device/host_side.hpp"
 #include "../../optim/transform/transform.hpp"
 #include "../../plan/placement.hpp"
 #include "model_average_options.hpp"
@@ -55,6 +58,17 @@ template <class Outer, class Scalar, class Device> class OuterMemory {
     call.weight_decay = optim::weight_decay_of(outer_);
     optim::apply(outer_, call);
   }
+  /// The first array of the state that is not finite, in a sentence without its end; "" where all are. (The anchor is what the
+  /// weights were, and may be infinite where they are frozen.)
+  std::string not_finite() {
+    for (std::size_t k = 0; k < state_.size(); ++k) {
+      HostSide<Scalar, Device> array(state_[k].data(), state_[k].size(), where_);
+      array.read();
+      if (data::detail::first_not_finite(std::span<const Scalar>(array.data(), array.size())) >= 0)
+        return "array " + std::to_string(k) + " of the outer optimizer (DiLoCo) is not finite";
+    }
+    return {};
+  }
   /// The anchor and the state, for a file.
   std::vector<std::vector<Scalar>> saved() {
     std::vector<std::vector<Scalar>> arrays;
@@ -92,6 +106,7 @@ template <class Outer, class Scalar, class Device> class OuterMemory {
 template <class Scalar, class Device> class OuterMemory<PlainAverage, Scalar, Device> {
  public:
   OuterMemory(const PlainAverage&, long, Device) {}
+  std::string not_finite() const { return {}; }
   std::vector<std::vector<Scalar>> saved() const { return {}; }
   bool load(const std::vector<std::vector<Scalar>>& arrays) const { return arrays.empty(); }
 };

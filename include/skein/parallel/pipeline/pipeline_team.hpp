@@ -18,6 +18,8 @@ class PipelineTeam {
   PipelineTeam(std::shared_ptr<PipelineLink> everyone, const PipelineOptions& o, int stage_count)
       : options(o), stages(stage_count), world(std::move(everyone)) {
     const int size = world->size();
+    skein::detail::demand_value("Pipeline", ".schedule", o.schedule, PipelineSchedule::pipedream,
+                                "unpipelined, gpipe, one_f_one_b, interleaved, zero_bubble or pipedream");
     if (o.micro_batches < 1 || o.micro_batch < 0)
       throw ArgumentError("Pipeline: .micro_batches is at least 1, .micro_batch (samples of one) not negative");
     if (o.replicas < 1 || size % o.replicas != 0)

@@ -31,6 +31,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
       throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " +
                           std::to_string(world.size()) +
                           " ranks: there must be at least one server, and at least one rank that trains");
+    skein::detail::demand_value("ParameterServer", ".rate", options.rate, LateRate::divided, "constant or divided");
     const auto servers = static_cast<std::size_t>(options.servers);
     sends_.resize(2 * servers);
     receives_.resize(2 * servers);
