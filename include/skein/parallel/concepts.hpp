@@ -126,6 +126,7 @@ template <class S> concept SharesBatches = detail::declares<Capability::shares_b
 /// Something of it is saved with the training.
 template <class S> concept KeepsState =
     detail::declares<Capability::keeps_state, S> && detail::HasSerialize<S> && detail::HasSavedAs<S>;
+
 /// Each rank has the inverses of some layers' curvature, and gets the preconditioned gradients of the others from its row.
 template <class S> concept SharesInverses = detail::declares<Capability::shares_inverses, S> && detail::HasWorkerGrid<S>;
 
