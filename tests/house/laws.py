@@ -8,6 +8,7 @@
     long headers       headers of more than 300 lines
     long functions     functions of more than 40 lines
     no sentence        public types, concepts and functions without a docstring
+    begins with Of     docstrings that begin with "Of ...", and so say neither what a name is nor what it does
     names FILE         words of policies, transforms and precisions in what runs a step and should know none
 
 Usage: laws.py SOURCE_DIR [--list LAW | --update] | --self-test
@@ -24,6 +25,7 @@ INTERPRETERS = ("train/train_step.hpp", "train/trainer.hpp", "nn/executor.hpp")
 FEATURES = re.compile(r"\b\w*(?:[Ss]harded|[Vv]irtual_?[Ss]hard|[Rr]eproducible|[Pp]arameter_?[Ss]erver|[Ss]erving|[Gg]ossip|[Mm]odel_?[Aa]verage|[Ll]oss_?[Ss]cal"
                       r"|[Cc]lip|[Kk]fac|[Ll]ars|[Pp]ipeline|fp16|bf16|[Cc]aptured)\w*")
 BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|struct|class|union|enum|extern|return|case|default|requires|concept)\b|[}{\]#/*.]|\[(?!\[))[^\"]*\).*\{$")
+OF = re.compile(r"(?:^\s*///|///<) Of ")
 TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
 FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|SKEIN_|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
                            r"[\w:<>,&*\s\.\(\)]*?[\s&*](\w+)\(")
@@ -78,6 +80,12 @@ def public_declarations(lines):
                         block = [b for b in block if b.startswith("///")] if line.startswith("template") and not type_ and not call else []
 
 
+def begins_with_of(lines):
+    """Lines of docstrings that begin with "Of "; within one a sentence may."""
+    return [number + 1 for number, line in enumerate(lines)
+            if OF.search(line) and ("///<" in line or number == 0 or not lines[number - 1].lstrip().startswith("///"))]
+
+
 def public_without_sentence(lines):
     """(line, name) of public names that no `///` stands above (of overloads: above none)."""
     spoken, silent = set(), {}
@@ -109,6 +117,7 @@ def breaches(root):
             found["long headers"].append(f"{path}: {len(lines)} lines")
         found["long functions"] += [f"{path}:{line}: {length} lines" for line, length in functions(lines) if length > FUNCTION]
         found["no sentence"] += [f"{path}:{line}: {name}" for line, name in public_without_sentence(lines)]
+        found["begins with Of"] += [f"{path}:{line}" for line in begins_with_of(lines)]
         if path in INTERPRETERS or path.startswith("nn/exec/") and path.endswith("interpreter.hpp"):
             code = [re.sub(r"//.*|\"[^\"]*\"|^#include.*", "", line) for line in lines]
             found[f"names {path}"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in FEATURES.findall(line)]
@@ -169,6 +178,8 @@ struct Hidden {
         faults.append(f"without sentence: {public_without_sentence(text)}")
     if functions(text) != [(4, 4)]:
         faults.append(f"functions: {functions(text)}")
+    if begins_with_of(["/// Of two rows.", "/// Of three, too.", "int a();  ///< Of one row.", "/// Offers.", "  /// The sum.", "  /// Of two."]) != [1, 3]:
+        faults.append("docstrings that begin with Of are not found")
     if not PROBE.search(text[4]) or not MAY_PROBE.search("parallel/concepts.hpp") or MAY_PROBE.search("parallel/my_concepts.hpp"):
         faults.append("probes are not found")
     if FEATURES.findall("if (loss_scaler_.on()) VirtualShards<4>{}; steps()") != ["loss_scaler_", "VirtualShards"]:

@@ -61,7 +61,7 @@ template <class T> struct Dual {
   template <class Condition> friend constexpr Dual where(const Condition& condition, const Dual& a, const Dual& b) {
     return {choose_one(condition, a.value, b.value), choose_one(condition, a.derivative, b.derivative)};
   }
-  /// Of equal values the first; not a number where either is none.
+  /// The greater and the smaller of two values: the first where both are equal, NaN where either is NaN.
   friend constexpr Dual max(const Dual& a, const Dual& b) { return where((a.value < b.value) | !(b.value == b.value), b, a); }
   friend constexpr Dual min(const Dual& a, const Dual& b) { return where((b.value < a.value) | !(b.value == b.value), b, a); }
   /// At 0 its derivative is 0.

@@ -37,7 +37,7 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
   bool requires_gradient() const { return node_->wants_gradient; }
   /// Has backward() reached it?
   bool has_gradient() const { return node_->has_gradient; }
-  /// Of a leaf, after backward(): the sum over all calls since zero_gradient(). Throws ArgumentError where there is none.
+  /// A leaf's gradient: the sum over all calls of backward() since zero_gradient(). Throws ArgumentError where there is none.
   const Values& gradient() const {
     if (!node_->has_gradient)
       throw ArgumentError(node_->wants_gradient
@@ -55,7 +55,7 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
                   "backward() starts at a number: take sum() or mean() first, or give backward(seed) one value for each element");
     if constexpr (Rank == 0) backward(full(Dims<0>{}, Scalar(1), node_->value.device()));
   }
-  /// The same from any shape: of sum(seed * *this).
+  /// Adds the gradients of sum(seed * *this), whatever the shape of this.
   void backward(const Values& seed) const {
     if (!node_->wants_gradient) throw ArgumentError("Variable::backward: nothing that this was made of wants a gradient");
     if (seed.shape() != shape())

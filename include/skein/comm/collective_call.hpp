@@ -143,9 +143,9 @@ template <class Result> class OfRank {
 
 /// "rank 2", "ranks 0, 3, 4".
 std::string ranks_text(std::span<const int> ranks);
-/// Of the ranks below `size` that are wanted.
+/// Names those of the ranks below `size` that are wanted, of which there is at least one.
 std::string ranks_text(int size, OfRank<bool> wanted);
-/// The same; empty where none is.
+/// Names those that are wanted, as ranks_text() does; empty where none is.
 std::string some_ranks_text(int size, OfRank<bool> wanted);
 /// What is said of ranks whose processes have ended without a goodbye.
 std::string gone_text(std::span<const int> ranks);

@@ -24,7 +24,7 @@ template <class Derived, DeviceTag Device> class Collectives {
 
   /// Copies root's values into every rank's span. Blocking; B bytes to each rank; deterministic.
   template <SpanLike R> void broadcast(R&& data, int root = 0) { run(broadcast_call(span_of<Device>(data), root)); }
-  /// The same, started: poll or wait for the request.
+  /// Starts a broadcast(): poll or wait for the request.
   template <SpanLike R> auto start_broadcast(R&& data, int root = 0) {
     return start(broadcast_call(span_of<Device>(data), root));
   }
@@ -32,7 +32,7 @@ template <class Derived, DeviceTag Device> class Collectives {
   /// Every rank's span becomes the reduction over all ranks, in place. Blocking; 2 (N - 1) / N B bytes in and out of each rank;
   /// deterministic, in the order that order() tells.
   template <SpanLike R, class Op = Sum> void all_reduce(R&& data, Op op = {}) { run(all_reduce_call(span_of<Device>(data), op)); }
-  /// The same, started. All ranks start their collectives in the same order. The engine works within poll and wait only.
+  /// Starts an all_reduce(). All ranks start their collectives in the same order. The engine works within poll and wait only.
   template <SpanLike R, class Op = Sum> auto start_all_reduce(R&& data, Op op = {}) {
     return start(all_reduce_call(span_of<Device>(data), op));
   }
@@ -53,12 +53,12 @@ template <class Derived, DeviceTag Device> class Collectives {
   template <SpanLike R, SpanLike Q, class Op = Sum> auto start_reduce_scatter(R&& send, Q&& recv, Op op = {}) {
     return start(reduce_scatter_call(span_of<Device>(send), span_of<Device>(recv), op, {}));
   }
-  /// The same with a piece of counts[r] values for rank r.
+  /// Does what reduce_scatter() does, with a piece of counts[r] values for rank r.
   template <SpanLike R, SpanLike Q, class Op = Sum>
   void reduce_scatter_v(R&& send, std::span<const std::size_t> counts, Q&& recv, Op op = {}) {
     run(reduce_scatter_call(span_of<Device>(send), span_of<Device>(recv), op, counts));
   }
-  /// The same, started; counts must stay where they are until it is done.
+  /// Starts a reduce_scatter_v(); counts must stay where they are until it is done.
   template <SpanLike R, SpanLike Q, class Op = Sum>
   auto start_reduce_scatter_v(R&& send, std::span<const std::size_t> counts, Q&& recv, Op op = {}) {
     return start(reduce_scatter_call(span_of<Device>(send), span_of<Device>(recv), op, counts));
@@ -72,7 +72,7 @@ template <class Derived, DeviceTag Device> class Collectives {
   template <SpanLike R, SpanLike Q> auto start_all_gather(R&& send, Q&& recv) {
     return start(all_gather_call(span_of<Device>(send), span_of<Device>(recv), {}));
   }
-  /// The same with a piece of counts[r] values from rank r.
+  /// Does what all_gather() does, with a piece of counts[r] values from rank r.
   template <SpanLike R, SpanLike Q> void all_gather_v(R&& send, std::span<const std::size_t> counts, Q&& recv) {
     run(all_gather_call(span_of<Device>(send), span_of<Device>(recv), counts));
   }

@@ -18,7 +18,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI {
 
-/// As the sender in recv and irecv: whoever comes first.
+/// The sender that recv and irecv take for whoever comes first.
 inline constexpr int any_rank = -1;
 
 namespace comm {
@@ -95,7 +95,7 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
     if (all_equal(hashes)) return;
     fail_differing(what, hashes, all_gather(belief.substr(0, 400)));
   }
-  /// The same of several values (`what` in the plural: "the models of DataParallel"): the error names the first that differs.
+  /// Compares several values (`what` in the plural: "the models of DataParallel"): the error names the first that differs.
   void assert_same(std::string_view what, const NamedValues& values) {
     if (all_equal(all_gather(values.hash()))) return;
     fail_differing(what, all_gather("+" + values.lines()));
@@ -127,7 +127,7 @@ template <class Derived, DeviceTag Device> class Messages : public Agreements<De
   /// Messages of one pair and tag arrive in order. Tags are 0 to 32000. Policies send with some of them on the communicator that
   /// they are given (comm/tags.hpp): while a fit runs, messages of one's own go over another one, from split().
   template <SpanLike R> void send(R&& data, int to, int tag = 0) { isend(data, to, tag).wait(); }
-  /// The same, started.
+  /// Starts a send().
   template <SpanLike R> auto isend(R&& data, int to, int tag = 0) {
     const auto s = span_of<Device>(data);
     static_assert(Transportable<typename decltype(s)::value_type>,
@@ -142,7 +142,7 @@ template <class Derived, DeviceTag Device> class Messages : public Agreements<De
     r.wait();
     return r.peer();
   }
-  /// The same, started; request.peer() is the sender once it is done.
+  /// Starts a recv(); request.peer() is the sender once it is done.
   template <SpanLike R> auto irecv(R&& data, int from, int tag = 0) {
     const auto s = span_of<Device>(data);
     static_assert(Transportable<typename decltype(s)::value_type>,

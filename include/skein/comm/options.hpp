@@ -35,8 +35,8 @@ struct CommOptions {
   bool shared_pages = environment_switch("SKEIN_SHARED_PAGES", true);
   /// Bytes of one message of plain MPI; longer ones are cut, also at 1 GiB (Open MPI 4.1 counts in int).
   std::size_t message = std::size_t{1} << 28;
-  /// Of MpiComm (environment: SKEIN_REDUCTION_ORDER=ranks or native). What ranks of one node reduce
-  /// through shared memory is in the order of the ranks always.
+  /// The order of the reductions of an MpiComm (environment: SKEIN_REDUCTION_ORDER=ranks or native). Through shared memory,
+  /// ranks of one node always reduce in the order of the ranks.
   ReductionOrder order = order_of_environment();
   /// How an all-reduce in native order goes between nodes: up to doubling_bytes by recursive doubling; where the ranks are a
   /// power of two and a rank's part (bytes / ranks) is up to halving_bytes, by halving and doubling; what is longer round a ring.

@@ -11,11 +11,11 @@ namespace skein::inline SKEIN_ABI::comm {
 
 /// The functions that all ranks call. The numbers travel with each collective.
 enum class PublicCall : std::uint8_t { none, trainer, fit, evaluate, predict, save, load, load_weights };
-/// As messages say them.
+/// The names of these functions in messages.
 inline constexpr std::string_view public_call_names[] = {"",     "making a Trainer", "fit", "evaluate", "predict", "save",
                                                          "load", "load_weights"};
 
-/// As long as it lives this thread is in that call; calls nest. It costs two stores, and each collective that is started a load.
+/// While it lives, this thread is in that call; calls nest. It costs two stores, and each collective that is started a load.
 class InPublicCall {
  public:
   static constexpr std::uint8_t opens = 0x80;  ///< set in the code of the first collective of a call

@@ -68,7 +68,7 @@ template <class Engine> class [[nodiscard]] Request {
   }
   /// No call is in flight.
   bool done() const { return engine_ == nullptr; }
-  /// Of a complete irecv: the rank that sent.
+  /// The rank that sent the message of an irecv that is complete.
   int peer() const { return ticket_.peer; }
 
  private:

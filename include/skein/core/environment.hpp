@@ -18,7 +18,7 @@ struct EnvironmentNumber {
 /// The number that a variable holds, or `otherwise` where it is not set or empty. Throws ArgumentError for another text, and for
 /// a number that is not wanted.
 double environment_number(const char* name, double otherwise, const EnvironmentNumber& form = {});
-/// The same of 0 and 1.
+/// Whether a variable is 1, not 0; `otherwise` where it is not set or empty. Throws ArgumentError for another text.
 bool environment_switch(const char* name, bool otherwise);
 
 }  // namespace skein::inline SKEIN_ABI

@@ -46,11 +46,11 @@ bool leave_to_run(void (*end)(const std::string& message));
 /// Where an Interrupted is on its way to a run(): that says its message now. Before what takes long, MPI's end, since the
 /// launcher may give no time afterwards.
 void say_interrupt();
-/// Of a debug build (SKEIN_CHECKED): throws the ShapeError of an index that is not within [0, size).
+/// Throws the ShapeError of an index that is not within [0, size); debug builds (SKEIN_CHECKED) call it.
 [[noreturn]] void refuse_index(long index, long size, int axis = 0);
 /// Throws the ArgumentError of a setting whose number is no value of its enumeration; `words`: those that there are.
 [[noreturn]] void refuse_value(const char* who, const char* setting, long long value, const char* words);
-/// The same where there is reason to: a cast from a number makes such. Values count from 0 to `last`.
+/// Throws as refuse_value() where `value` is not within 0 to `last`: only a cast from a number makes such a value.
 template <class Enum> void demand_value(const char* who, const char* setting, Enum value, Enum last, const char* words) {
   const auto number = static_cast<long long>(value);
   if (number < 0 || number > static_cast<long long>(last)) refuse_value(who, setting, number, words);

@@ -45,8 +45,8 @@ int run(int argc, char** argv, Body&& body) {
   return detail::guarded(argc, argv, [&] { return detail::code_of(body); });
 }
 
-/// The same with options that the command line sets: `sk::run<Options>(argc, argv, [&](const Options& o) { ... })`. After --help,
-/// which prints the list of flags, it returns 0 without a call of body; for a wrong flag 2.
+/// Calls body with options that the command line sets: `sk::run<Options>(argc, argv, [&](const Options& o) { ... })`. After
+/// --help, which prints the list of flags, it returns 0 without a call of body; for a wrong flag 2.
 template <FlagOptions Options, class Body>
 requires std::invocable<Body&, const Options&>
 int run(int argc, char** argv, Body&& body) {

@@ -37,7 +37,7 @@ inline void say_wrong_flag(std::string_view program, const std::string& message)
   say_exception(program, "rank " + std::string(launched_rank()) + ": " + message);
 }
 
-/// Of all ranks' same message, once. Who reads what is said may have ended by the same Ctrl-C: the exit code is this program's.
+/// Prints the message of all ranks once. Who reads it may have ended by the same Ctrl-C: the exit code is this program's.
 inline void say_interrupted(const RunInProgress& run) {
   ::signal(SIGPIPE, SIG_IGN);
   if (!another_rank_speaks()) say_exception(run.program, run.interrupted);

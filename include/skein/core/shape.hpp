@@ -61,7 +61,7 @@ template <int A, int B, int C, int D> struct MakeShape<2, A, B, C, D> { using ty
 template <int A, int B, int C, int D> struct MakeShape<3, A, B, C, D> { using type = Shape<A, B, C>; };
 template <int A, int B, int C, int D> struct MakeShape<4, A, B, C, D> { using type = Shape<A, B, C, D>; };
 
-/// The same for an edge that may be of tokens.
+/// MakeShape for an edge that may be of tokens.
 template <bool OfTokens, int Rank, int A, int B, int C, int D> struct MakeEdge : MakeShape<Rank, A, B, C, D> {};
 template <int A, int B, int C, int D> struct MakeEdge<true, 1, A, B, C, D> { using type = Tokens<A>; };
 

@@ -36,7 +36,7 @@ class StepClock {
   void restart();
 
   double seconds(StepPart part) const { return seconds_[static_cast<std::size_t>(part)]; }
-  /// Of all parts.
+  /// The seconds of all parts together.
   double seconds() const;
 
  private:

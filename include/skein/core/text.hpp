@@ -82,7 +82,7 @@ enum class Lines { escape, keep };
 /// Words from outside (a file, a name, a socket, the environment) as a message may show them: what a terminal would take as a
 /// command (control characters, and those that turn the direction of writing) and bytes that are no UTF-8 become \xNN.
 std::string printable(std::string_view words, Lines lines = Lines::escape);
-/// The same between quotes, cut at so many bytes: 'dense1', or 'a very long na...'.
+/// The words of printable() between quotes, cut at so many bytes: 'dense1', or 'a very long na...'.
 std::string in_quotes(std::string_view words, char mark = '\'', std::size_t most = 120);
 
 }  // namespace skein::inline SKEIN_ABI

@@ -67,7 +67,7 @@ class SpinBarrier {
   }
   /// From any thread, also one that is not counted.
   void cancel();
-  /// As new, for threads that are not in it: somebody else's barrier says that they are not.
+  /// Makes the barrier as new, while no thread is in it: somebody else's barrier says that none is.
   void reset() {
     arrived_.store(0, std::memory_order_relaxed);
     phase_.store(0, std::memory_order_relaxed);
@@ -146,8 +146,8 @@ class Workers {
   }
 
   static int default_count();
-  /// Of one rank of `local_ranks` that use this machine: SKEIN_THREADS, or its cores. Ranks that share their cores, as those of
-  /// one process do, divide them.
+  /// The number of threads of one of `local_ranks` ranks that use this machine: SKEIN_THREADS, or its cores. Ranks that share
+  /// their cores, as those of one process do, divide them.
   static int default_count(int local_ranks, bool one_process);
 
  private:

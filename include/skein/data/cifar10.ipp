@@ -20,7 +20,7 @@ inline std::string where_it_is(const std::string& folder) {
   return S_ISDIR(facts.st_mode) ? place : place + ", which is no folder";
 }
 
-/// Of a folder that was named, or of those that were looked into where none was.
+/// Throws the FileError of CIFAR-10 not found: in the folder that was named, or in those that were looked into where none was.
 [[noreturn]] inline void refuse_cifar10(const std::string& folder, const std::vector<std::string>& folders) {
   std::string text =
       "neither data_batch_1.bin, ... and test_batch.bin nor train_subset_10000.bin and test_subset_2000.bin are there. Looked "

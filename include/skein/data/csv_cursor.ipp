@@ -109,7 +109,7 @@ SKEIN_INLINE void CsvCursor::quoted(std::string_view& field) {
   if (at_ < end_ && !ends_field(*at_)) throw CsvFault{line_, place(), "text follows a closing quote"};
 }
 
-/// Of a number beyond the range of double: is it one next to 0, as 1e-400? Not strtod, which asks the locale for the point.
+/// Whether a number beyond the range of double is next to 0, as 1e-400 is. Not by strtod, which asks the locale for the point.
 inline bool too_small(std::string_view text) {
   const std::size_t e = std::min(text.find_first_of("eE"), text.size());
   const std::string_view digits = text.substr(0, e);
@@ -146,7 +146,7 @@ inline const char* find_char(const char* from, const char* to, char c) {
   return from < to ? static_cast<const char*>(std::memchr(from, c, static_cast<std::size_t>(to - from))) : nullptr;
 }
 
-/// Of a text up to `end`: line feeds, and carriage returns that no line feed follows, as far as that is seen.
+/// Finds the line ends of a text that ends at `end`: line feeds, and carriage returns that no line feed follows before `end`.
 struct LineEnds {
   const char* end;
 

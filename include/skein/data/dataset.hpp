@@ -71,7 +71,7 @@ template <class T> concept Gathers = requires(const T& d, Indices i, float* x, l
 template <class T> concept ReadsLabelled = requires(const T& d, std::int64_t i, std::span<float> x, std::int32_t& label) {
   d.read(i, x, label);
 };
-/// The same where a sample has target().each labels.
+/// Brings one sample and its target().each labels in one call.
 template <class T>
 concept ReadsManyLabels = requires(const T& d, std::int64_t i, std::span<float> x, std::span<std::int32_t> labels) {
   d.read(i, x, labels);

@@ -39,7 +39,7 @@ inline ImageBytes image_of(const ImageSource& from, long height, long width, int
   return image;
 }
 
-/// Of three channels one: what JPEG calls luminance, and keeps.
+/// Makes one channel of three: what JPEG calls luminance, and keeps.
 inline void make_gray(ImageBytes& image) {
   std::vector<std::uint8_t>& v = image.values;
   const std::size_t pixels = v.size() / 3;
@@ -49,7 +49,7 @@ inline void make_gray(ImageBytes& image) {
   image.channels = 1;
 }
 
-/// Of pixels with their opacity behind their `channels` values: laid over black, by the values as they are, not as light.
+/// Lays pixels, each with its opacity behind its `channels` values, over black: by the values as they are, not as light.
 inline void lay_over_black(ImageBytes& image, int channels) {
   std::vector<std::uint8_t>& v = image.values;
   const auto own = static_cast<std::size_t>(channels), pixels = v.size() / (own + 1);

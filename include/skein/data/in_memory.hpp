@@ -31,8 +31,8 @@ std::int64_t count_samples(const Extents& sample, const Target& target, const In
 /// `classes`, or the largest label plus one where it is 0. Throws ArgumentError where a label is not below it. Labels below 0 are
 /// ignored by losses that say so.
 int count_classes(std::span<const std::int32_t> labels, int classes);
-/// The same of labels that a file has, `each` a sample; `in` says where in it: "in 'y' ". A label that is not below them is a
-/// FileError, and a number of classes below 0 an ArgumentError that names the file.
+/// Counts the classes of labels that a file has, `each` a sample; `in` says where in it: "in 'y' ". A label that is not below
+/// them is a FileError, and a number of classes below 0 an ArgumentError that names the file.
 int count_classes_of_file(const std::string& path, const std::string& in, std::span<const std::int32_t> labels, int each,
                           int classes);
 /// Throws ArgumentError: bytes have no such mean and deviation, or these make values infinite.
@@ -173,7 +173,7 @@ template <class Stored = float> class InMemory {
         for (long j = 0; j < count_; ++j) to[j] = normalized(from[j]);
     }
   }
-  /// As tokens. Throws ArgumentError where the set is normalised: those are numbers.
+  /// Copies samples as tokens. Throws ArgumentError where the set is normalised: those are numbers.
   void gather(Indices indices, std::int32_t* x, long pitch) const requires std::is_same_v<Stored, std::int32_t> {
     if (mean_ != 0 || deviation_ != 1) detail::refuse_normalized_tokens();
     for (const std::int64_t i : indices) {

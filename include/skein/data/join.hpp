@@ -61,7 +61,7 @@ template <class... Sets> class Joined {
     });
     return all;
   }
-  /// Of each value of the joined row, as the set that it comes from says; the divisor is 1 where the sets' differ.
+  /// The mean and deviation of each value of the joined row, from its own set; the divisor is 1 where those of the sets differ.
   Normalization normalization() const requires(HasNormalization<Sets> || ...) {
     Normalization all;
     bool raw = true, first = true;

@@ -36,7 +36,7 @@ struct Normalization {
   bool unknown() const { return identity() && divisor == 1; }
   /// This one, and then `next` of its results. Throws ArgumentError where one has another number of means, and neither has one.
   Normalization then(const Normalization& next) const;
-  /// Of one sample, in place; what data::map takes.
+  /// Normalises one sample, in place; what data::map takes.
   template <class Scalar> void operator()(std::span<Scalar> sample) const {
     const std::size_t n = mean.size();
     if (deviation.size() != n || (n > 0 && sample.size() % n != 0)) refuse(sample.size());

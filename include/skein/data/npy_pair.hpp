@@ -22,7 +22,7 @@ template <class Real> struct NpyTargets {
   std::vector<Real> vectors;
   Target target{};
 };
-/// Of so many samples; integers are class numbers. Throws FileError where it is another number.
+/// Reads the targets of so many samples; integers are class numbers. Throws FileError where the file has another number.
 void read_npy_targets(const std::string& path, std::int64_t samples, int classes, NpyTargets<float>& to);
 void read_npy_targets(const std::string& path, std::int64_t samples, int classes, NpyTargets<double>& to);
 /// The extents of a sample of an array: all but the first. Throws FileError where a data set cannot have them.

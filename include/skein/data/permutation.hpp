@@ -90,7 +90,7 @@ class Permutation {
     return high << low_bits | low;
   }
 
-  /// The same of several: each instruction of the chain works on all of them.
+  /// Does network() with several numbers: each instruction of the chain works on all of them.
   constexpr void network(std::uint64_t (&x)[lanes]) const {
     const int low_bits = bits_ / 2, high_bits = bits_ - low_bits;
     const std::uint64_t low_mask = (std::uint64_t{1} << low_bits) - 1, high_mask = (std::uint64_t{1} << high_bits) - 1;

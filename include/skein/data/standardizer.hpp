@@ -21,18 +21,18 @@ namespace skein::inline SKEIN_ABI::data {
 class Standardizer {
  public:
   Standardizer() = default;
-  /// Of these samples, in two passes in double. Throws ArgumentError where there is none, or a value is not finite.
+  /// Learns from these samples, in two passes in double. Throws ArgumentError where there is none, or a value is not finite.
   explicit Standardizer(DatasetView training);
 
   std::size_t size() const { return mean_.size(); }
   double mean(std::size_t value) const { return mean_[value]; }
   double deviation(std::size_t value) const { return deviation_[value]; }
 
-  /// Of all means and deviations as floats, since another machine may find them with another last digit.
+  /// The hash of all means and deviations as floats, since another machine may find them with another last digit.
   std::uint64_t hash() const;
   /// For Trainer::keep: keep(map(train, standardizer).normalization()).
   Normalization normalization() const { return {mean_, deviation_}; }
-  /// Of one sample, in place; what data::map takes. Throws ShapeError for another number of values.
+  /// Normalises one sample, in place; what data::map takes. Throws ShapeError for another number of values.
   template <class T> void operator()(std::span<T> sample) const {
     check(sample.size());
     for (std::size_t i = 0; i < sample.size(); ++i)

@@ -116,7 +116,7 @@ class Table {
   /// A data set for classification: the named column holds class numbers 0, 1, 2, ...
   InMemory<float> labelled(std::string_view target) const;
 
-  /// Of the rows that data::split() chose, for Origin::split; 0 where it chose none.
+  /// The hash of the rows that data::split() chose, for Origin::split; 0 where it chose none.
   std::uint64_t split() const { return split_; }
   /// Chosen rows in a chosen order, which say that split() chose them.
   Table split_into(std::span<const std::int64_t> rows) const;

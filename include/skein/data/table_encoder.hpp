@@ -39,12 +39,12 @@ inline void demand_value(const char* who, const char* setting, FillCategory valu
 }
 }  // namespace detail
 
-/// Of columns of numbers.
+/// How columns of numbers are encoded.
 struct NumberOptions {
   Fill missing = Fill::refuse;
   bool indicator = false;  ///< a value more: 1 where the number is missing, else 0
 };
-/// Of columns of categories, which are texts or numbers.
+/// How columns of categories, which are texts or numbers, are encoded.
 struct CategoryOptions {
   FillCategory missing = FillCategory::refuse;
   FillCategory unknown = FillCategory::refuse;
@@ -70,7 +70,7 @@ class TableEncoder {
   /// Columns that are predicted, as numbers. Where there is a label beside, it is one value of the same target vector, as
   /// nn::graph_loss takes it; the order is that of the calls.
   TableEncoder& target(std::vector<std::string> columns);
-  /// The same, as (number - mean) / deviation; restore() goes back.
+  /// Columns that are predicted as target() has them, but each as (number - mean) / deviation; restore() goes back.
   TableEncoder& standardize_target(std::vector<std::string> columns);
 
   /// Learns from the training rows. Throws ArgumentError for a column that is not there or has nothing to learn from.
@@ -78,7 +78,8 @@ class TableEncoder {
   /// The rows as a data set. Labels and targets are there unless the table has none of their columns. Throws ArgumentError that
   /// names column and row for what has no encoding.
   InMemory<float> encode(const Table& rows) const;
-  /// The same where all columns are taken by index(): samples of integers, for a model of sk::Tokens<columns>.
+  /// The rows as encode() gives them, but with samples of integers, for a model of sk::Tokens<columns>: where all columns are
+  /// taken by index().
   InMemory<std::int32_t> tokens(const Table& rows) const;
   /// A row of outputs of the network in the units of the table, in place: what standardize_target() did is undone. A label takes
   /// as many outputs as it has classes.
@@ -92,8 +93,8 @@ class TableEncoder {
   const std::vector<std::string>& classes() const;
   /// Categories of a column that one_hot, index or label takes, after fit().
   const std::vector<std::string>& categories(std::string_view column) const;
-  /// The same number for encoders that make the same samples of rows without missing values, another for others. A data set that
-  /// was encoded carries it, so that trainers and predictors see which encoder it was.
+  /// A number that is the same for encoders that make the same samples of rows without missing values, and another for others.
+  /// A data set that was encoded carries it, so that trainers and predictors see which encoder it was.
   std::uint64_t fingerprint() const;
   /// What became of each column, a line each, after fit(): "sex: 2 categories, female, male".
   std::string text() const;

@@ -10,7 +10,7 @@
 
 namespace skein::inline SKEIN_ABI {
 
-/// Of the whole process; called from any thread. What is not an arena's is not known here.
+/// The table of this process's arenas; called from any thread. Memory that is not an arena's is not known here.
 class KeptMemory {
  public:
   static void add(const void* p, std::size_t bytes);

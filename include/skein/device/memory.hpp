@@ -29,7 +29,7 @@ template <> struct Memory<Cpu> {
   static constexpr Cpu here() { return {}; }
   /// Makes it the device that this thread's calls go to.
   static void make_current(Cpu) {}
-  /// The same for a scope.
+  /// Makes it that device for a scope.
   struct Current {
     explicit constexpr Current(Cpu) {}
   };

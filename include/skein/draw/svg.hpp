@@ -17,7 +17,7 @@ namespace skein::inline SKEIN_ABI::draw {
 /// Colors that can be told apart, in the order in which series take them.
 inline constexpr std::string_view palette[] = {"#1f5fa8", "#d9730d", "#2d8a4e", "#b3272d",
                                                "#6b4ba1", "#7a5c3e", "#c2569b", "#5b6770"};
-/// Of words, of labels, of the lines of a grid, of a frame.
+/// The colors of words, of labels, of the lines of a grid, of a frame.
 inline constexpr std::string_view dark = "#222", grey = "#555", light = "#e6e6e6", frame_color = "#888";
 
 /// A place in a picture, in pixels from its upper left corner.

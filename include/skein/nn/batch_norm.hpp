@@ -41,7 +41,7 @@ template <class... Options> struct BatchNorm {
   template <class In, class Frame> static void backward(Frame& f) {
     Kernels<Frame>::template backward<In::extents.last(), width(In::extents)>(call<In>(f), *f.context);
   }
-  /// Of the samples of f alone.
+  /// Adds the gradient of weight and bias over the samples of f alone to f.gradients.
   template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     Kernels<Frame>::template prepare<In::extents.last(), width(In::extents)>(call<In>(f));

@@ -205,7 +205,7 @@ template <class L, class In> consteval void assert_layer() {
   }
 }
 
-/// The same for a whole network: the first fault only.
+/// The ladder for a whole network: the first fault only.
 template <class Network, class In> consteval void assert_network() { static_assert(sizeof(check::FirstFault<Network, In>) > 0); }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -97,11 +97,12 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
 /// channels and filters.
 template <int Filters, class... Options> struct Conv2d : detail::Convolution<2, Filters, Options...> {};
 
-/// The same along a sequence: (steps, c) becomes (steps', Filters). The weight is (kernel, c / groups, Filters).
+/// A convolution of a sequence, with Conv2d's options: (steps, c) becomes (steps', Filters). The weight is (kernel, c / groups,
+/// Filters).
 template <int Filters, class... Options> struct Conv1d : detail::Convolution<1, Filters, Options...> {};
 
-/// The same of a volume: (d, h, w, c) becomes (d', h', w', Filters). The weight is (kernel^3, c / groups, Filters), the window by
-/// slices, rows and columns.
+/// A convolution of a volume, with Conv2d's options: (d, h, w, c) becomes (d', h', w', Filters). The weight is (kernel^3, c /
+/// groups, Filters), the window by slices, rows and columns.
 template <int Filters, class... Options> struct Conv3d : detail::Convolution<3, Filters, Options...> {};
 
 }  // namespace skein::inline SKEIN_ABI::nn

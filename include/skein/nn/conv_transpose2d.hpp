@@ -39,7 +39,7 @@ template <int Filters, class... Options> struct ConvTranspose2d {
   static constexpr int length(int in) {
     return (in - 1) * stride - 2 * padding + dilation * (kernel_size - 1) + output_padding + 1;
   }
-  /// Of the convolution that is transposed: its input is our output.
+  /// The geometry of the convolution that is transposed: its input is our output.
   static constexpr ops::Conv2dGeometry geometry(Extents in) {
     const bool image = in.image();
     return {std::max(1, length(image ? in.height() : 1)),

@@ -37,7 +37,7 @@ struct ConversionMemory {
     passes = passes || s.passes;
     return *this;
   }
-  /// Of one worker whose slices have at most so many samples.
+  /// Scalars of one worker whose slices have at most so many samples.
   constexpr long total(long samples) const { return std::max(scalars, sample_scalars * samples); }
 };
 

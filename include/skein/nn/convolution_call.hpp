@@ -5,7 +5,7 @@
 
 namespace skein::inline SKEIN_ABI::nn::detail {
 
-/// Of a layer whose parameters are `weight` stored scalars, and the bias behind them where it HasBias.
+/// The call of a layer whose parameters are `weight` stored scalars, and the bias behind them where it HasBias.
 template <bool HasBias, class Frame> ops::Conv2dCall<typename Frame::Scalar> convolution_call(Frame& f, long weight) {
   ops::Conv2dCall<typename Frame::Scalar> c;
   c.batch = f.batch;

@@ -59,7 +59,7 @@ struct ExecutorCall {
 };
 
 namespace nn {
-/// The same as the parts of a pass have it, with the factor itself.
+/// The options of a call as the parts of a pass have them, with the factor itself.
 struct PassCall {
   double scale = 1;  ///< of the gradient of the sum of losses
   double loss_scale = 1;
@@ -102,7 +102,7 @@ inline void check_capacity(long capacity, long bytes_a_sample) {
 inline void check_threads(const char* who, int threads) {
   if (threads < 0) throw ArgumentError(text("{}: .threads is {}: give 1 or more; 0: the cores of this rank", who, threads));
 }
-/// Of the reserve() of a train step. Throws ArgumentError for options that are an Executor's alone.
+/// Checks the options of the reserve() of a train step. Throws ArgumentError for those that are an Executor's alone.
 inline void check_reserve(const ExecutorOptions& options) {
   check_threads("reserve", options.threads);
   if (!options.training)

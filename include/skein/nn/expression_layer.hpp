@@ -54,7 +54,7 @@ template <class L, class In, int I> struct ParameterAt {
   }();
 };
 
-/// Of an array that may be null, so that nobody reads what has been written there.
+/// The base of an array that may be null, so that nobody reads what has been written there.
 struct WriteOnly : StaticNode {
   using write_only = void;
 };
@@ -167,7 +167,7 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
                   "this layer's backward reads x, and its describe() does not say so: .backward_reads = sk::Reads::x");
     return samples<XLayout>(raw_.x);
   }
-  /// The same where they are tokens, (batch, T) of 32-bit integers, in backward too: for rows_of(table, f.tokens()) and
+  /// The input where it is tokens, (batch, T) of 32-bit integers, in backward too: for rows_of(table, f.tokens()) and
   /// sum_by_token(e, f.tokens()).
   auto tokens() const {
     static_assert(detail::spec_of<L, In>.tokens > 0,
@@ -213,7 +213,7 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
   }
   long first() const { return first_; }
   long batch() const { return batch_; }
-  /// Of a debug build, after backward: throws ArgumentError for a parameter to whose gradient nothing was added.
+  /// Throws ArgumentError, after the backward of a debug build, for a parameter to whose gradient nothing was added.
   void assert_gradients_added() const {
     constexpr ParameterList all = detail::spec_of<L, In>.parameters;
     for (int i = 0; i < all.count; ++i)

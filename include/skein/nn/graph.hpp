@@ -228,7 +228,7 @@ struct OutputColumns {
 };
 /// How many outputs network L has.
 template <GraphLike L, class In> constexpr int output_count() { return L::plan(In::extents).outputs; }
-/// Of the output of that name of network L at input In.
+/// The columns of the output of that name of network L at input In.
 template <class Name, GraphLike L, class In> constexpr OutputColumns output_columns() {
   const auto p = L::plan(In::extents);
   return []<class... Items>(List<Items...>*, const auto& q) {

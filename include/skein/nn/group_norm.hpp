@@ -34,7 +34,7 @@ template <int G, class... Options> struct GroupNorm {
   template <class In, class Frame> static void backward(Frame& f) {
     Kernels<Frame>::template backward<In::extents.last(), G>(call<In>(f));
   }
-  /// Of the samples of f alone.
+  /// Adds the gradient of weight and bias over the samples of f alone to f.gradients.
   template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     Kernels<Frame>::template prepare<In::extents.last(), G>(call<In>(f));

@@ -43,7 +43,7 @@ template <class Scalar> struct KroneckerSums {
   Scalar* a_sums = place ? all + place->sums : nullptr;
   Scalar* g_sums = place ? a_sums + a * a : nullptr;
 
-  /// Of the layer's next block.
+  /// The sums of the layer's next block.
   KroneckerSums next() const { return {place + 1, all, scratch}; }
 
   /// x: (rows, columns), with a 1 behind each row where columns < a.
@@ -59,7 +59,7 @@ template <class Scalar> struct KroneckerSums {
   void gradients(const Scalar* dy, long rows, long pitch, Scalar factor = 1) const {
     ops::add_symmetric_product(rows, g, factor, dy, pitch, g_sums, g);
   }
-  /// Of a convolution: means over the pixels, of patches and of gradients, as each sample had one.
+  /// Adds the second moments of the patches of x, the inputs of a convolution, times mean_of_pixels(), to a_sums.
   void images(const ops::Conv2dGeometry& geometry, const Scalar* x, long batch) const {
     const long pixels = geometry.out_pixels(), width = geometry.weight_rows();
     const Scalar factor = mean_of_pixels(pixels);
@@ -108,7 +108,7 @@ template <class Scalar_, class Device_, class Activation_> struct KroneckerRun :
   std::vector<Scalar_> factor_sums, factor_scratch;
   bool collects = false;
 
-  /// Of the block whose weights begin there.
+  /// The sums of the block whose weights begin at `parameter`; without a place where there is no such block.
   KroneckerSums<Scalar_> sums_at(long parameter) {
     const auto p = std::lower_bound(places.begin(), places.end(), parameter,
                                     [](const KroneckerPlace& place, long offset) { return place.parameter < offset; });

@@ -36,7 +36,7 @@ template <class... Options> struct LayerNorm {
                                 static_cast<const typename Frame::Scalar*>(f.saved_for_backward), f.dx, f.gradients,
                                 f.gradients + bias, f.workspace);
   }
-  /// Of the samples of f alone.
+  /// Adds the gradient of weight and bias over the samples of f alone to f.gradients.
   template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(ops::rows_of(In::extents, f.batch));

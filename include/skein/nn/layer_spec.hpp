@@ -66,7 +66,7 @@ struct LayerSpec {
   int tokens = 0;       ///< not 0: the input is tokens, integers below this number
   bool accepts = true;  ///< false: this input is refused
 
-  /// As the rest of the library knows a layer.
+  /// What the rest of the library knows of a layer.
   constexpr LayerInfo info() const {
     LayerInfo i{.output = output,
                 .flops = flops > 0 ? flops : output.count(),

@@ -99,7 +99,7 @@ template <int N, class... Options> struct Linear {
   template <class In, class Frame> static void input_gradient(Frame& f, const typename Frame::Activation* dy) {
     if (f.dx) kernels<In>(f).input_gradient(f.batch, dy, weights(f), f.packed_weights, f.workspace, f.dx);
   }
-  /// Of the weight, and of the bias where `sums_bias`. dy: (batch, dy_pitch), of this worker's slice.
+  /// Adds the gradient of the weight, and of the bias where `sums_bias`. dy: (batch, dy_pitch), of this worker's slice.
   template <class In, class Frame>
   static void parameter_gradients(Frame& f, const typename Frame::Activation* dy, long dy_pitch, bool sums_bias) {
     const auto& context = *f.context;

@@ -77,7 +77,7 @@ struct MemoryRequirements {
   }
 };
 
-/// Of a child that may be given no array for the gradient of its input.
+/// What a child needs that may be given no array for the gradient of its input: its `room` becomes scratch.
 constexpr MemoryRequirements with_room(MemoryRequirements s) {
   if (s.room == 0) return s;
   s.scratch += s.room;
@@ -96,7 +96,7 @@ template <class L> concept ResidualLike = requires {
   typename L::body;
   typename L::shortcut;
 };
-/// The same with a ReLU behind the sum: of a rewriting (nn/fused/rectified_residual.hpp).
+/// L is ResidualLike with a ReLU behind the sum: made by a rewriting (nn/fused/rectified_residual.hpp).
 template <class L> concept RectifiedResidualLike = requires {
   typename L::rectified_body;
   typename L::rectified_shortcut;

@@ -6,7 +6,7 @@
 
 namespace skein::inline SKEIN_ABI::nn::detail {
 
-/// Of a layer that normalises samples like `in`, and then multiplies each channel by its weight and, with a bias, shifts it.
+/// Describes a layer that normalises samples like `in`, multiplies each channel by its weight and, with a bias, shifts it.
 constexpr LayerInfo normalization_info(Extents in, bool has_bias = true) {
   const Extents channels{1, {in.last()}};
   LayerInfo info{.output = in};

@@ -106,7 +106,7 @@ template <class Option> inline constexpr OptionPair numbers_of{1, -1};
 template <template <int> class Tag, int V> inline constexpr OptionPair numbers_of<Tag<V>>{V, 0};
 template <template <int, int> class Tag, int A, int B> inline constexpr OptionPair numbers_of<Tag<A, B>>{A, B};
 template <template <Init> class Tag, Init V> inline constexpr OptionPair numbers_of<Tag<V>>{static_cast<int>(V), 0};
-/// Of a known option that was not given; of one that was: where there is a choice, its place among them.
+/// The numbers of a known option that was not given, and of one that was: where there is a choice, its place among them.
 template <class Known> inline constexpr OptionPair default_of = numbers_of<Known>.second < 0 ? OptionPair{} : numbers_of<Known>;
 template <class Known, class Option> inline constexpr OptionPair given_of = numbers_of<Option>;
 template <class Option, class... Choices> constexpr int choice_of() {

@@ -21,7 +21,7 @@ template <class Scalar, class Device> class PackedWeights {
   Scalar* converted() { return converted_.data(); }
   std::size_t bytes() const { return (packed_.size() + converted_.size()) * sizeof(Scalar); }
 
-  /// Of a debug build: the hash of the weights that the copies were made of.
+  /// Notes, in a debug build, the hash of the weights that the copies were made of; and returns it.
   void made_of(std::uint64_t hash) { hash_.store(hash, std::memory_order_relaxed); }
   std::uint64_t made_of() const { return hash_.load(std::memory_order_relaxed); }
 

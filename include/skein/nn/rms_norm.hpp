@@ -40,7 +40,7 @@ template <class... Options> struct RmsNorm {
                                                       f.parameters, static_cast<const Scalar*>(f.saved_for_backward), f.dx,
                                                       f.gradients, static_cast<Scalar*>(nullptr), f.workspace);
   }
-  /// Of the samples of f alone.
+  /// Adds the gradient of the weight over the samples of f alone to f.gradients.
   template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void prepare(Frame& f) {
     ops::row_normalize_prepare<typename Frame::Device, typename Frame::Scalar>(ops::rows_of(In::extents, f.batch));

@@ -50,8 +50,8 @@ template <class Scalar, class Activation, class Device> class AnyStage {
   /// (batch, output_pitch) of the last stage: what its loss has read in the last forward of the slot.
   virtual const Scalar* outputs(int slot) = 0;
 
-  /// Of one micro-batch: its x is what the first stage reads (null elsewhere: input() is); the last compares with its labels or
-  /// targets, if it has such.
+  /// Runs forward for one micro-batch. The first stage reads its x (null elsewhere: the others read input()); the last compares
+  /// with its labels or targets, if it has such.
   virtual void forward(const StageCall& call, const BatchView<Scalar, Device>& batch) = 0;
   virtual LossSums sums(int slot) const = 0;  ///< of the last stage's forward
   /// `accumulate`: adds to the gradients that are there.

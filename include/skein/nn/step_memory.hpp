@@ -25,8 +25,8 @@ template <> class StepMemory<Cpu> {
   static constexpr void clear_sums() {}
   /// Blocks until what the calling thread has given to the device is done: another thread may go on with the same memory.
   static constexpr void wait() {}
-  /// The same without the host waiting: what the thread that takes over gives to the device comes behind what the one that handed
-  /// over had given.
+  /// Hands over without the host waiting: what the thread that takes over gives to the device comes behind what the one that
+  /// handed over had given.
   static constexpr void take_over() {}
   static constexpr void hand_over() {}
   static constexpr long workspace_bytes() { return 0; }

@@ -20,7 +20,7 @@ template <class R> concept WatchesLayers = requires { requires R::checks_writes;
 template <class R> inline constexpr bool checks_writes = on_host<typename R::Device> && (SKEIN_CHECKED || WatchesLayers<R>);
 
 namespace detail {
-/// Of a layer that does not write what it must.
+/// The error of a layer that does not write what it must.
 struct Unwritten : ArgumentError {
   explicit Unwritten(const std::string& what) : ArgumentError(what) {}  // inherited, the constructor is too much for nvcc 13.0
 };

@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::ops {
 
 /// Bounds, for all scalar types, of the scalars that pack_weights() makes and of a worker's workspace.
 constexpr long conv2d_packed_weights(const Conv2dGeometry& g) { return cpu::conv2d_packed_weights({g}); }
-/// As conv2d_packed_weights, of a worker's workspace.
+/// A bound, likewise, of the scalars of a worker's workspace.
 constexpr long conv2d_workspace(const Conv2dGeometry& g) { return cpu::conv2d_workspace({g}); }
 
 /// What a device's kernels of a geometry want.

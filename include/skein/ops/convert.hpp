@@ -31,7 +31,7 @@ template <class Device, class To, class From> void convert(To* y, const From* x,
   if (n > 0) ConvertKernels<Device>::run(y, x, n);
 }
 
-/// The same for `rows` rows of `columns` values between arrays of other row pitches. What lies between the rows may be written.
+/// y = x for `rows` rows of `columns` values, each array with its row pitch. What lies between the rows may be written.
 template <class Device, class To, class From>
 void convert_rows(To* y, long y_pitch, const From* x, long x_pitch, long rows, long columns) {
   if (rows <= 0) return;

@@ -44,7 +44,7 @@ template <class Scalar_, class Lanes> struct LossRow {
 
   constexpr long begin() const { return lanes.index; }
   constexpr long step() const { return lanes.count; }
-  /// Of all lanes' values; every lane gets it.
+  /// The sum, and the greatest, of all lanes' values; every lane gets it.
   constexpr Scalar sum(Scalar value) const { return lanes.reduce(value, Sum{}); }
   constexpr Scalar greatest(Scalar value) const { return lanes.reduce(value, Greatest{}); }
   /// The derivative by x[c], for the c of this lane.

@@ -14,7 +14,8 @@ namespace skein::inline SKEIN_ABI::ops {
 namespace detail {
 inline constexpr long cholesky_block = 48;
 
-/// Of a block of a matrix with rows `pitch` scalars apart; scratch: n * n. The result may differ from its transpose by rounding.
+/// Inverts a block in place. Its rows are `pitch` scalars apart; scratch: n * n. The result may differ from its transpose by
+/// rounding. False where it is not positive definite.
 template <class Scalar> bool invert_block(long n, Scalar* a, long pitch, Scalar* scratch, cpu::LapackWork<Scalar>& work) {
   if (n <= cholesky_block) {
     for (long i = 0; i < n; ++i) std::copy_n(a + i * pitch, n, scratch + i * n);

@@ -33,7 +33,7 @@ template <class Scalar> double sum_of_squares(const UpdateCall<Scalar, Cpu>& cal
   return ops::sum_of_squares(Cpu{}, arguments_of<ops::UpdateArguments<Scalar>>(call));
 }
 
-/// The same over the ranges that are updated: frozen parameters have no part in the norm.
+/// The sum of squares over the ranges that are updated: frozen parameters have no part in the norm.
 template <class Scalar> double sum_of_squares(std::span<const ParameterGroupRange> ranges, const UpdateCall<Scalar, Cpu>& call) {
   double sum = 0;
   for (const ParameterGroupRange& range : ranges) {

@@ -69,7 +69,7 @@ class LossScaler {
   constexpr double scale() const { return scale_; }
   /// May an overflow lower the scale: then a step that is not finite is skipped, and the next may be finite.
   constexpr bool can_fall() const { return active() && options_.backoff < 1 && scale_ > options_.least; }
-  /// The same with other options: all begins anew. But a state that was loaded, and has seen no step since, goes on where the
+  /// A scaler with other options, which begins anew. But a state that was loaded, and has seen no step since, goes on where the
   /// options let the scale move, within their bounds: a training that goes on has the scale that it was saved with.
   constexpr LossScaler with(const LossScaling& options) const {
     LossScaler other(options);

@@ -43,11 +43,11 @@ class Length {
   constexpr bool known() const { return unit_ == Unit::steps; }
   /// In steps. Throws ArgumentError where it is not known: outside of a fit, before bound().
   double steps() const;
-  /// The same in steps of this fit; at least one. Throws ArgumentError for a warm-up that is longer than the fit, and where the
-  /// fit does not say what the length is in.
+  /// The same length in steps of this fit; at least one. Throws ArgumentError for a warm-up that is longer than the fit, and
+  /// where the fit does not say what the length is in.
   Length bound(const FitLength& fit) const;
   constexpr double value() const { return value_; }
-  /// The same of a warm-up, which bound() refuses where it is longer than the fit.
+  /// The same length, as that of a warm-up: bound() refuses one that is longer than the fit.
   constexpr Length of_warmup() const {
     Length same = *this;
     same.of_warmup_ = true;
@@ -74,7 +74,7 @@ struct Composable {
   template <class Visit> void each_length(const Visit&) {}
 };
 
-/// The same for a schedule of type Own: cosine().bound({.steps = 1000, .steps_per_epoch = 100}) has its lengths in steps.
+/// The base of a schedule of type Own: cosine().bound({.steps = 1000, .steps_per_epoch = 100}) has its lengths in steps.
 template <class Own> struct ComposableOf : Composable { Schedule bound(const FitLength& fit) const; };
 
 /// Calls visit(length) for the lengths of a schedule. A function of the user's has none.
@@ -181,7 +181,7 @@ template <class A, class B> struct Then : ComposableOf<Then<A, B>> {
 };
 /// Throws ArgumentError where the first part of a Then, of so many steps, leaves nothing of a fit to the second.
 void demand_second_part(const Length& first, const FitLength& fit);
-/// Of a Then: the lengths of `next` are bound to what is left of the fit.
+/// Turns the lengths of a Then into steps of this fit; for `next` the fit is what `first` leaves of it.
 template <class A, class B> void bind(Then<A, B>& function, const FitLength& fit) {
   function.steps = function.steps.bound(fit);
   demand_second_part(function.steps, fit);
@@ -203,7 +203,7 @@ template <class A, class B> inline constexpr bool has_all_steps<Product<A, B>> =
 
 /// Throws ArgumentError, with the schedule's name, where a length is not positive, or infinite.
 void demand_steps(const char* name, const Length& length);
-/// The same where a number of that name would make factors negative, or no finite ones.
+/// Throws ArgumentError where a number of that name would make the schedule's factors negative, or no finite ones.
 void demand_factor(const char* schedule, const char* name, double factor);
 
 /// The product of two schedules.
@@ -261,7 +261,7 @@ class Schedule {
       wants_ = [](const void* f) { return schedules::wants_lengths(*static_cast<const F*>(f)); };
     }
   }
-  /// The same with lengths in epochs and in shares of the fit as numbers of steps: what Trainer::fit calls.
+  /// The same schedule with its lengths, which are in epochs or shares of the fit, in steps: what Trainer::fit calls.
   Schedule bound(const FitLength& fit) const;
   /// Whether it has such lengths.
   bool wants_lengths() const { return wants_ && wants_(storage_); }

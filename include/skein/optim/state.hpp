@@ -55,14 +55,14 @@ template <class Scalar> struct StepCall {
 /// A model: its network's program is a constant of its type.
 template <class M> concept HasProgram = requires { M::program; };
 
-/// Of BoundOptimizer::step.
+/// Options of BoundOptimizer::step.
 struct UpdateOptions {
   std::optional<double> lr{};  ///< of this step, also 0; absent: the optimizer's own
   double clip_norm = 0;        ///< gradients of a larger global norm are scaled down to it; 0: no clipping. On the host
 };
 
 namespace detail {
-/// Of a model's type: a constant.
+/// The hash of the layout of a model's type: a constant.
 template <class Model> constexpr std::uint64_t layout_of() {
   constexpr std::uint64_t hash = plan::layout_hash(Model::program);
   return hash;
@@ -152,7 +152,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     return optim::sum_of_squares(std::span<const ParameterGroupRange>(ranges_.data(), ranges_.size()),
                                  complete(nullptr, call, begin, end));
   }
-  /// The same to where the device's memory is, without waiting; call.scale has no part in it.
+  /// Writes that sum to `into`, which is in the device's memory, without waiting; call.scale has no part in it.
   void sum_of_squares(const StepCall<Scalar>& call, long begin, long end, double* into) const {
     if constexpr (std::same_as<Device, Cpu>) *into = sum_of_squares(call, begin, end);
     else ops::sum_of_squares(Device{}, arguments_of<ops::UpdateArguments<Scalar>>(complete(nullptr, call, begin, end)), into);

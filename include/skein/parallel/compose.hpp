@@ -259,7 +259,7 @@ template <class... Policies> class Compose : public PolicyBase {
  public:
   explicit Compose(Policies... policies) : policies_(std::move(policies)...) {}
 
-  /// Of the first that gives some: at most one exchanges gradients.
+  /// Memory for the gradients, from the first policy that gives some: at most one exchanges gradients.
   std::shared_ptr<void> gradient_memory(std::size_t bytes) const {
     std::shared_ptr<void> memory;
     const auto ask = [&](const auto& p) { memory = memory ? memory : p.gradient_memory(bytes); };

@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// As a bound of staleness: none.
+/// The number of a Staleness without a bound.
 inline constexpr int unbounded = std::numeric_limits<int>::max();
 
 /// How many steps the fastest worker may run ahead of the slowest (stale synchronous parallel: Ho et al., NIPS 2013). 0: all

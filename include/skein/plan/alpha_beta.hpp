@@ -65,7 +65,7 @@ constexpr void play_from(const T& table, std::vector<double>& ready, Seconds&& s
   }
 }
 
-/// The same where all ranks come at once, over a network: the seconds until the last rank is done.
+/// Plays a table over a network, where all ranks come at once: returns the seconds until the last rank is done.
 template <CollectiveTable T> constexpr double played_seconds(const T& table, const Network& network, double bytes_of_a_value) {
   std::vector<double> ready(static_cast<std::size_t>(table.ranks), 0.0);
   play_from(

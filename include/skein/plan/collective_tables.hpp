@@ -26,7 +26,7 @@ struct BinomialBroadcast {
   }
 };
 
-/// The same tree backwards, adding: root ends with the reduction.
+/// The tree of BinomialBroadcast backwards, adding: root ends with the reduction.
 struct BinomialReduce {
   static constexpr std::string_view name = "binomial reduce";
   int ranks = 1;

@@ -40,7 +40,7 @@ struct TimelineDrawing {
 
 /// The picture as a text: all timelines on one axis, the first uppermost.
 std::string schedule_svg(std::span<const Timeline> timelines, const ScheduleSvgOptions& o = {});
-/// Of one timeline.
+/// A picture of one timeline.
 std::string schedule_svg(const Timeline& t, const ScheduleSvgOptions& o = {});
 
 }  // namespace skein::inline SKEIN_ABI::plan

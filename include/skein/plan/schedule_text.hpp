@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::plan {
 /// `unit`: of time in a column; 0: a hundredth of the length, or where it is more the shortest step, which counts as 1 at most.
 std::string schedule_text(const Timeline& t, double unit = 0);
 
-/// Of a table, with steps of these lengths (forward 1, backward 2).
+/// A picture of a table, with steps of these lengths (forward 1, backward 2).
 std::string schedule_text(const Schedule& s, const TaskLengths& lengths = {});
 
 }  // namespace skein::inline SKEIN_ABI::plan

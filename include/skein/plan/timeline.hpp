@@ -29,7 +29,7 @@ template <class Lengths = TaskLengths> Timeline timeline_of(const Schedule& s, c
   return t;
 }
 
-/// The same steps from time 0.
+/// The same timeline, moved so that its first step begins at time 0.
 Timeline from_zero(Timeline t);
 
 }  // namespace skein::inline SKEIN_ABI::plan

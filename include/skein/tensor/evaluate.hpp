@@ -167,7 +167,7 @@ template <class S, int R, class D, class E> void assign(const TensorView<S, R, D
   if constexpr (Foreign<E>) ForeignExpression<std::remove_cvref_t<E>>::assign(to, expression);
   else if constexpr (detail::may_assign<S, R, D, E>()) detail::assign_to(to, std::forward<E>(expression), nullptr);
 }
-/// The same by all workers of a set: each writes its slice of the outermost axis. No barrier at the end.
+/// Assigns by all workers of a set: each calls it, and writes its slice of the outermost axis. No barrier at the end.
 template <class S, int R, class D, class E> void assign(const TensorView<S, R, D>& to, E&& expression, const Worker& worker) {
   if constexpr (detail::may_assign<S, R, D, E>()) detail::assign_to(to, std::forward<E>(expression), &worker);
 }

@@ -28,7 +28,7 @@ template <class S> struct MaxOf {
       std::numeric_limits<S>::has_infinity ? -std::numeric_limits<S>::infinity() : std::numeric_limits<S>::lowest();
   static constexpr bool exact = true;
 };
-/// The same of magnitudes, for a norm: not a number where one of them is none.
+/// The greatest magnitude, for a norm: not a number where one of them is none.
 template <class S> struct NormOf : MaxOf<S> { using Combine = functions::Maximum; };
 template <class S> struct MinOf {
   using Total = S;

@@ -95,7 +95,7 @@ template <class S, class A> SKEIN_NOINLINE xsimd::batch<S, A> power(const xsimd:
   return xsimd::batch<S, A>::load_aligned(base);
 }
 
-/// Of denormal doubles xsimd's logarithm is another number's.
+/// log(x), which xsimd's gets wrong for denormal doubles.
 template <class A> SKEIN_ALWAYS_INLINE xsimd::batch<double, A> logarithm(const xsimd::batch<double, A>& x) {
   using V = xsimd::batch<double, A>;
   const auto small = x < V(std::numeric_limits<double>::min());
@@ -131,8 +131,8 @@ template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto power(const T& x,
   using std::pow;
   return pow(x, y);
 }
-/// Of whole numbers exactly, or what is left of it where it is too large, as of their products; x^-y is 1 / x^y without its
-/// fraction, and 0 of 0.
+/// x^y of whole numbers, exactly; where it is too large, its lowest bits, as those of a product. x^-y is 1 / x^y without its
+/// fraction, and 0 where x is 0.
 template <std::integral T> constexpr T power(const T& x, const T& y) {
   if constexpr (std::is_signed_v<T>)
     if (y < 0) return x == 1 || (x == -1 && y % 2 == 0) ? T(1) : x == -1 ? T(-1) : T(0);
@@ -142,7 +142,7 @@ template <std::integral T> constexpr T power(const T& x, const T& y) {
   return static_cast<T>(result);
 }
 
-/// Of whole numbers 0 where it is divided by 0, as NumPy has it: the processor would end the program.
+/// x / y; of whole numbers 0 where y is 0, as NumPy has it: the processor would end the program.
 template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto quotient(const T& x, const U& y) { return x / y; }
 template <std::integral T> SKEIN_ALWAYS_INLINE constexpr auto quotient(const T& x, const T& y) {
   using Quotient = decltype(x / y);

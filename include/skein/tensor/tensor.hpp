@@ -176,7 +176,7 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   auto diagonal() && { return owned(view().diagonal()); }
   template <std::integral... E> auto reshape(E... e) & { return view().reshape(e...); }
   template <std::integral... E> auto reshape(E... e) const& { return view().reshape(e...); }
-  /// Of a temporary: the same memory under other extents, moved.
+  /// Reshapes a temporary: the same memory under other extents, moved.
   template <std::integral... E> auto reshape(E... e) && { return std::move(*this).reshaped(view().reshape(e...).extents); }
   template <int R> Tensor<Scalar, R, Device> reshape(const Dims<R>& to) && {
     return std::move(*this).reshaped(view().reshape(to).extents);

@@ -92,7 +92,7 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
     if (size() != 1) throw ShapeError("item: the tensor has shape " + detail::shape_text(extents) + ", not one value");
     return *data;
   }
-  /// The same from any device: copies it to the host, and waits for that.
+  /// The value of a tensor of any device that has only one: copies it to the host, and waits for that.
   Scalar value() const {
     if (size() != 1) throw ShapeError("value: the tensor has shape " + detail::shape_text(extents) + ", not one value");
     Scalar x;

@@ -24,7 +24,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// Of a Trainer without a policy: prints a line, once a process and on rank 0, where several ranks were started together.
+/// For a Trainer without a policy: prints a line, once a process and on rank 0, where several ranks were started together.
 void warn_of_ranks_apart();
 
 /// There may be other ranks, with which one has to agree.
@@ -43,8 +43,8 @@ void describe(const FitOptions& options, NamedValues& to);
 void describe(const EvaluateOptions& options, NamedValues& to);
 /// A data set of each rank, `set` is "training" or "validation": its size, where all see the whole set, and its samples.
 void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to);
-/// Of Partition::local under a policy that exchanges in each step: the samples of this rank's part, by their number and 16 of
-/// them. 0 where that is not so, and where they are all alike, drawn at random or not to be had.
+/// A hash of this rank's samples under Partition::local, where the policy exchanges in each step: of their number and of 16 of
+/// them. 0 elsewhere, and where they are all alike, drawn at random or not to be had.
 std::uint64_t hash_of_part(const data::DatasetView& data, const FitOptions& options, parallel::SameWeights same);
 /// The rules of the optimizer's groups; of a predicate no more than that there is one.
 void describe(const optim::Groups& groups, NamedValues& to);

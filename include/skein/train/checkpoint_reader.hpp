@@ -43,7 +43,7 @@ class CheckpointReader {
   const FileMetadata& facts() const { return table_.facts; }
   /// The hash that is in the header, and covers all of the file; of a folder, that of its manifest; 0 in format 1.
   std::uint64_t header_hash() const { return header_hash_; }
-  /// Of all that the file holds: the same for copies of a file.
+  /// A hash of all that the file holds: the same for copies of a file.
   std::uint64_t hash() const;
   bool contains(std::string_view name) const { return by_name_.contains(name); }
   /// Throws FileError where the file has no such section.

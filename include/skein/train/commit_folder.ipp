@@ -159,7 +159,7 @@ SKEIN_INLINE void CommitFolder::make_again() const {
   std::fprintf(stderr, "fit: '%s' was removed or renamed while the training ran: it is made again\n", path_.c_str());
 }
 
-/// Of a process that was killed while it put one commit in the place of another.
+/// Repairs what a process left that was killed while it put one commit in the place of another.
 SKEIN_INLINE void CommitFolder::recover() const {
   for (const std::string& name : detail::names_in(path_)) {
     const std::int64_t step = detail::step_of(detail::without_end(name, ".before"));

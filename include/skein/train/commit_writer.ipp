@@ -65,7 +65,7 @@ SKEIN_INLINE void CommitWriter::begin(Stage stage) {
   } catch (const std::system_error&) {}  // no more threads: finish() does the work
 }
 
-/// Of this rank, in the stage that has begun: no collectives, no exceptions.
+/// Does this rank's work in the stage that has begun: no collectives, no exceptions.
 SKEIN_INLINE void CommitWriter::work() {
   if (!failure_.empty()) return;
   noting(failure_, [&] {

@@ -18,7 +18,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// Of one fit on one rank. The options outlive it.
+/// The batches of one fit on one rank. The options outlive it.
 template <class Scalar> class FitBatches {
  public:
   using Loader = data::Loader<Scalar>;
@@ -60,7 +60,7 @@ template <class Scalar> class FitBatches {
   }
 
  private:
-  /// Of Partition::local; else none.
+  /// Samples of each rank's part under Partition::local; else none.
   std::vector<std::int64_t> sizes_of_shards(SavedTraining& training, const data::DatasetView& train) const {
     if (options_.loader.partition != data::Partition::local) return {};
     std::vector<double> sizes(static_cast<std::size_t>(facts_.parts), 0);

@@ -17,12 +17,12 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// Of all fits, where this one has so many: the progress line's last number. A bound may be the largest int.
+/// Epochs of all fits, where this one has so many: the progress line's last number. A bound may be the largest int.
 inline int epochs_in_all(std::int64_t before, int epochs) {
   return static_cast<int>(std::min<std::int64_t>(before + epochs, std::numeric_limits<int>::max()));
 }
 
-/// Of one fit on one rank.
+/// The figures of one fit on one rank.
 template <class Scalar> class FitFigures {
  public:
   FitFigures(FitSteps<Scalar>& steps, const FitFacts& facts) : steps_(steps), facts_(facts) {}
@@ -37,7 +37,7 @@ template <class Scalar> class FitFigures {
   void count_step() { ++steps_done_; }
   void count_own(std::int64_t samples) { own_ += samples; }
 
-  /// Of the training in an epoch that ends, where its sums are those of all ranks.
+  /// The record of the training in an epoch that ends, where its sums are those of all ranks.
   EpochRecord epoch(const TrainingPosition& at, double factor) const {
     EpochRecord record;
     record.epoch = static_cast<int>(at.base + at.epoch) + 1;
@@ -52,7 +52,7 @@ template <class Scalar> class FitFigures {
   }
   double seconds_of_epoch() const { return seconds_now() - epoch_; }
 
-  /// Of a step of these samples. Its time is that since the one before.
+  /// The record of a step of these samples. Its time is that since the record before.
   StepRecord step(const nn::LossSums& sums, const StepSamples& samples, int epoch, double factor) {
     const double now = seconds_now(), before = std::exchange(last_, now);
     StepRecord record;
@@ -87,7 +87,7 @@ template <class Scalar> class FitFigures {
   }
 
  private:
-  /// Of the labels that count: where the loss ignores one, the sums know their number.
+  /// The share of correct answers among the labels that count: where the loss ignores one, the sums know their number.
   double accuracy(const nn::LossSums& sums, std::int64_t samples) const {
     const double asked = static_cast<double>(samples * facts_.labels_each);
     return sums.correct / std::max(1.0, facts_.weight_counts ? sums.weight : asked);

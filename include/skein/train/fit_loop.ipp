@@ -72,8 +72,8 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
   return end(work);
 }
 
-/// Of a commit whose training has had all its epochs, or was ended for good. With a line about it; the callbacks are those of the
-/// commit. Throws ArgumentError where it has had more.
+/// Whether a fit that goes on from a commit has nothing to do: its training has had all its epochs, or was ended for good. Then
+/// it prints a line about it, and the callbacks become those of the commit. Throws ArgumentError where it has had more epochs.
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
   if (!std::exchange(from_commit_, false) || !(place().ended || place().epoch >= options.epochs)) return false;
   const std::string about = commits_->nothing_to_do(place(), options.epochs);

@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI::train::detail {
 /// updates.
 std::string ended_by_signal(int signal, std::int64_t step, const std::string& folder, bool serves);
 
-/// Of one fit on one rank. The sums are the loop's: it has others to add up at the same time.
+/// The signals of one fit on one rank. The sums are the loop's: it has others to add up at the same time.
 class FitSignals {
  public:
   /// `each_step`: ranks agree after each step in any case.
@@ -25,7 +25,7 @@ class FitSignals {
 
   /// The signal of this rank, or that of the servers which make its updates; 0: none.
   int heard(int of_servers) const { return watch_.received() != 0 ? watch_.received() : of_servers; }
-  /// The same as ranks add it up, three numbers: SIGINT, SIGTERM, another.
+  /// Counts the signal that is heard in the three numbers that ranks add up: SIGINT, SIGTERM, another.
   void count(int of_servers, double* counts) const;
   /// From the sums. True where they end the fit now.
   bool take(const double* of_all);

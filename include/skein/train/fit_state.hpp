@@ -24,15 +24,15 @@ nn::LossSums sum_over_ranks(SavedTraining& training, const nn::LossSums& own);
 /// Adds up the sums of an epoch over the ranks, where they are each rank's own; `at` keeps those of each as well.
 void reduce_sums(TrainingPosition& at, const FitFacts& facts, SavedTraining& training);
 
-/// Of one training. It knows nothing of steps or networks.
+/// The state of one training. It knows nothing of steps or networks.
 class FitState {
  public:
   const TrainingPosition& position() const { return place_; }
   TrainingPosition& position() { return place_; }
-  /// Of the fit that is going on, or that was stopped.
+  /// The history of the fit that is going on, or that was stopped.
   const History& history() const { return history_; }
   History& history() { return history_; }
-  /// Of the epoch that is going on, over all fits, from 1.
+  /// The number of the epoch that is going on, over all fits, from 1.
   int epoch_number() const { return static_cast<int>(place_.base + place_.epoch) + 1; }
 
   /// It becomes what a file says, and goes on from there at the next fit.
@@ -42,7 +42,7 @@ class FitState {
   bool goes_on() const { return resumed_ && (place_.running || place_.epoch > 0); }
   /// Epochs before the next fit.
   std::int64_t epochs_before() const { return goes_on() ? place_.base : place_.base + place_.epoch + (place_.step > 0 ? 1 : 0); }
-  /// Of the samples' order: what is asked for, or of a loaded training the file's, or the model's.
+  /// The seed of the samples' order: the one asked for, else that of a loaded training's file, else the model's.
   Seed seed_of(Seed asked, Seed of_model) const;
   /// What ranks compare of the seed, and of whether a loaded training goes on.
   void describe(Seed asked, Seed of_model, NamedValues& to) const;
@@ -54,14 +54,14 @@ class FitState {
   void forget_callbacks() { callbacks_ = nullptr; }
   /// There is no fit to be made: the callbacks become those of the file.
   void end_without_fit(Callbacks& callbacks, int rank);
-  /// Of a rank that serves: its fit is over.
+  /// The fit of a rank that serves is over.
   void served() { place_.running = resumed_ = false; }
 
   /// Writes the callbacks' states down.
   void keep_callbacks();
-  /// Them: of the fit that is going on, else as they were kept or loaded.
+  /// The callbacks' states: of the fit that is going on, else as they were kept or loaded.
   const std::string& callback_state();
-  /// The same as they were written down last.
+  /// The callbacks' states as they were written down, or loaded, last.
   const std::string& kept_callbacks() const { return callback_state_; }
   /// Why callback_state() is not of now: what the serialize() of a callback threw, which all ranks hear when rank 0 writes.
   const std::string& callback_failure() const { return callback_failure_; }

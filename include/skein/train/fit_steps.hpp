@@ -24,13 +24,13 @@ template <class Scalar> class EvaluatedTraining : public SavedTraining {
   /// Makes memory for batches of so many samples; and whatever layers want beforehand for one of `count`.
   virtual void reserve(const ExecutorOptions& options) = 0;
   virtual void prepare(long count) = 0;
-  /// Of the largest batch that there is memory for; 0 before reserve().
+  /// Samples of the largest batch that there is memory for; 0 before reserve().
   virtual long capacity() = 0;
   /// Running statistics become those of all ranks, where each has its own.
   virtual void average_buffers() = 0;
   /// Forward and loss alone; `more`: the sums are those of the calls before too.
   virtual void evaluate(const data::Batch<Scalar>& batch, bool more) = 0;
-  /// Of the last evaluation, or step. A device is waited for.
+  /// The sums of the last evaluation, or step. A device is waited for.
   virtual nn::LossSums sums() = 0;
   /// Labels of the batch that the loss ignores.
   virtual std::int64_t ignored_labels(const data::Batch<Scalar>& batch) = 0;
@@ -52,7 +52,7 @@ template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> 
   virtual bool left_out() = 0;
   /// An overflow lowers the scale of the loss.
   virtual bool scale_can_fall() = 0;
-  /// Of the last step, where that is known.
+  /// The norm of the last step's gradient, where that is known.
   virtual double gradient_norm() = 0;
   /// What of the batch's step is not finite, in a sentence without its end; the weights stay as they are.
   virtual std::string first_not_finite(const data::Batch<Scalar>& batch) = 0;

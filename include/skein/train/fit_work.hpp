@@ -44,7 +44,7 @@ inline bool is_due(std::int64_t every, std::int64_t before, std::int64_t now) {
   return every > 0 && now / every != before / every;
 }
 
-/// Of one fit on one rank. What it is made of outlives it.
+/// What one fit on one rank works with. Whatever it refers to outlives it.
 template <class Scalar> struct FitWork {
   FitWork(FitSteps<Scalar>& asked, const FitOptions& o, FitBatches<Scalar>& all, const FitFacts& known, TrainingPosition& at)
       : steps(asked), options(o), batches(all), facts(known), place(at), callbacks(o.callbacks), metrics(o.metrics),
@@ -57,7 +57,7 @@ template <class Scalar> struct FitWork {
     check_schedule(schedule, o.epochs * count, count);
   }
 
-  /// Of a batch before which so many of its step have gone. Notes the factor of the rate.
+  /// The options of the step of a batch before which so many batches of that step have gone. Notes the factor of the rate.
   optim::StepOptions step_options(const data::Batch<Scalar>& batch, int pending) {
     const std::int64_t count = batches.training().steps(), number = (place.base + place.epoch) * count + batch.step;
     optim::StepOptions step;

@@ -86,7 +86,7 @@ SKEIN_INLINE std::string History::steps_csv() const {
   return text;
 }
 
-/// Of all epochs, in the order in which they appeared.
+/// Collects the names from all epochs, in the order in which they appeared.
 SKEIN_INLINE std::vector<std::string_view> History::metric_names(Pass pass) const {
   std::vector<std::string_view> names;
   for (const auto& epoch : epochs_)

@@ -30,7 +30,7 @@ class KeptObjects {
     if constexpr (HasFingerprint<T>) kept.fingerprint = object.fingerprint();
   }
   bool has(std::string_view name) const { return objects_.find(name) != objects_.end(); }
-  /// Of the object of that name; 0 where there is none, or it has none.
+  /// The fingerprint of the object of that name; 0 where there is no such object, or it has none.
   std::uint64_t fingerprint(std::string_view name) const;
   /// Whether an object of that fingerprint is kept, under whatever name.
   bool has_fingerprint(std::uint64_t fingerprint) const;

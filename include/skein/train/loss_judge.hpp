@@ -17,7 +17,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// Of one fit. Throws NotFiniteError for a loss that is not finite, unless .on_nan says otherwise.
+/// Judges the losses of one fit. Throws NotFiniteError for a loss that is not finite, unless .on_nan says otherwise.
 template <class Scalar> class LossJudge {
  public:
   using Training = JudgedTraining<Scalar>;

@@ -36,7 +36,7 @@ struct FileRecords {
   KeptObjects kept{};
   std::string optimizer{};  ///< its hyper-parameters, as lines of NamedValues; empty in a file of an older version
 };
-/// The same, where it is.
+/// The records of a file that is to be written, by reference to where they are.
 struct RecordsView {
   const TrainingPosition& place;
   const History& history;
@@ -50,7 +50,7 @@ void add_array(CheckpointWriter& writer, const SavedArray& array, plan::Range ra
 /// Memory for copies of the arrays that a rank writes; kept from one commit to the next, whose arrays are the same.
 class SnapshotMemory {
  public:
-  /// Of the next commit: its copies take the place of those before.
+  /// Begins the next commit: its copies take the place of those before.
   void begin() { next_ = 0; }
   /// Null where there is no memory.
   const void* copy(const void* from, std::size_t bytes);

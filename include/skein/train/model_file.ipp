@@ -52,7 +52,7 @@ inline void check_optimizer(CheckpointReader& reader, const std::string& own, in
                        saved.empty() ? "another" : std::string_view(theirs), there, ours, arrays));
 }
 
-/// The same of another loss.
+/// Throws FileError where the file was saved with another loss.
 inline void check_loss(CheckpointReader& reader, const std::string& own) {
   std::string saved = own;  // of files of older versions: not known
   if (reader.contains("loss")) reader.read_object("loss", saved);

@@ -98,7 +98,7 @@ template <class TrainStep> double norm_of_gradients(TrainStep& train_step) {
   return std::sqrt(squares);
 }
 
-/// The same for a batch whose step has just been left out. The weights are afterwards what they were.
+/// Says what first_not_finite() says of a batch whose step has just been left out. The weights are afterwards what they were.
 template <class TrainStep, class Batch> std::string first_layer_not_finite(TrainStep& train_step, const Batch& batch) {
   using Scalar = typename TrainStep::Scalar;
   auto& model = train_step.model();

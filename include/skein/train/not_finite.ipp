@@ -42,7 +42,7 @@ template <class Scalar> std::string first_buffer_not_finite(std::span<const Scal
       return "the running statistic '" + std::string(std::string_view(plan::name_of(parts, e))) + "' is not finite";
   return at >= 0 ? "a running statistic is not finite" : "";
 }
-/// Of the rows of what is trained.
+/// Looks at the parameters that are not frozen.
 template <class Scalar> std::string first_state_not_finite(std::span<const Scalar> values, plan::Range part,
                                                            const std::string& prefix, std::span<const plan::Entry> parameters,
                                                            std::span<const plan::PathPart> parts,
@@ -59,7 +59,7 @@ template <class Scalar> std::string first_state_not_finite(std::span<const Scala
   }
   return {};
 }
-/// Of the part of each layer that is trained.
+/// Looks at the part of each layer that is not frozen.
 template <class Scalar> std::string first_weight_not_finite(std::span<const Scalar> values, plan::Range part,
                                                             const std::vector<LayerRange>& layers,
                                                             std::span<const optim::ParameterGroupRange> ranges) {

@@ -69,7 +69,8 @@ struct FitCheckpoint {
 };
 }  // namespace train
 
-/// Of Trainer::fit, in the order in which a program writes them. Give one of `.batch` and `.loader = {.batch_per_rank = ...}`.
+/// Options of Trainer::fit, in the order in which a program writes them. Give one of `.batch` and
+/// `.loader = {.batch_per_rank = ...}`.
 struct FitOptions {
   int epochs = 1;  ///< passes over the training data
   [[no_unique_address]] train::detail::refused::NumEpochs num_epochs{};
@@ -108,7 +109,7 @@ struct FitOptions {
   train::FitInterrupt interrupt{};    ///< which signals end the fit after its step
 };
 
-/// Of Trainer::evaluate.
+/// Options of Trainer::evaluate.
 struct EvaluateOptions {
   long batch = 0;  ///< samples of all ranks at a time; 0: 256 a rank
   [[no_unique_address]] train::detail::refused::BatchSize batch_size{};

@@ -66,7 +66,7 @@ template <class TrainStep> class OwnArrays {
     return state.ranks() > 1 && state.same_weights() != parallel::SameWeights::after_step;
   }
   static Entries entries(int array) { return array == buffers ? Model::program.buffers() : Model::program.parameters(); }
-  /// Of the whole array.
+  /// Scalars of the whole array.
   static std::size_t size(int array) {
     return static_cast<std::size_t>(array == buffers ? Model::sizes.buffers : Model::sizes.stored);
   }

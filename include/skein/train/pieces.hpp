@@ -16,7 +16,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// Of which section a piece is, and which of its values.
+/// Which section a piece is of, and which of its values it has.
 struct PieceName {
   std::string section;
   std::vector<std::int64_t> extents;  ///< of the whole section
@@ -24,7 +24,7 @@ struct PieceName {
 };
 /// The name of a piece, as its file has it.
 std::string piece_name(const PieceName& piece);
-/// Of the name of a piece; nothing where it is that of a whole section.
+/// Takes the name of a piece apart; nothing where it is that of a whole section.
 std::optional<PieceName> parse_piece(std::string_view name);
 
 /// A run of bytes of a section, in one of the files.

@@ -83,7 +83,7 @@ template <class Model, int Rank, class Forward> Tensor<typename Model::Scalar, 2
   return all;
 }
 
-/// The same for each sample of a data set, in its order.
+/// The outputs for each sample of a data set, in its order.
 template <class Model, class Forward>
 auto predict_samples(const Model& model, const data::DatasetView& data, long capacity, const Forward& forward) {
   using Scalar = typename Model::Scalar;

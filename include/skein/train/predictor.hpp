@@ -76,19 +76,19 @@ template <class Model> class Predictor {
       if (!normalization_.unknown()) return predict_rows<Rank>(normalized(x));
     return predict_rows<Rank>(x);
   }
-  /// Of a tensor, or of an expression, which is evaluated: predict(x / 255).
+  /// The outputs for the rows of a tensor, or of an expression, which is evaluated: predict(x / 255).
   template <TensorExpression E> Tensor<Scalar, 2, Device> predict(const E& x) {
     const auto& rows = train::as_tensor<Element, Device>(x);
     return predict<E::rank>(rows.view());
   }
-  /// The same for each sample of a data set. Throws ArgumentError for one that is normalised already where the file keeps a
+  /// The outputs for each sample of a data set. Throws ArgumentError for one that is normalised already where the file keeps a
   /// Normalization. Where it keeps a TableEncoder, the samples are what that encodes: encoder.encode(table).
   Tensor<Scalar, 2, Device> predict(const data::DatasetView& data) {
     const std::lock_guard alone(calls_);
     return predict_samples(data);
   }
 
-  /// The same for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the
+  /// The outputs for each row of a table, as it comes: the file's TableEncoder encodes it, and outputs are in the units of the
   /// table. Throws ArgumentError where the file keeps none (Trainer::keep(encoder)), and as the encoder does.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
     const std::lock_guard alone(calls_);

@@ -16,7 +16,7 @@ void check_kept_encoder(const KeptObjects& kept, const data::DatasetView& data, 
 void check_kept_preparation(const KeptObjects& kept, const data::Origin& origin, const data::Normalization& set,
                             const char* call);
 
-/// Of one trainer: what prepared the training set of its last fit.
+/// What prepared the training set of a trainer's last fit.
 class Preparation {
  public:
   /// Before a fit. Throws ArgumentError where the training and the validation set were prepared differently, or what is kept is
@@ -24,13 +24,14 @@ class Preparation {
   void begin_fit(const data::DatasetView& train, const data::DatasetView& validation, const KeptObjects& kept, int rank);
   /// After keep(): the same of what is kept.
   void check_kept(const KeptObjects& kept, int rank) const;
-  /// The same of samples of `call` ("evaluate"), beside the training set of the last fit, else beside what is kept.
+  /// Throws ArgumentError for samples of `call` ("evaluate") that were prepared otherwise than the training set of the last
+  /// fit, else than what is kept says.
   void check_samples(const KeptObjects& kept, const data::DatasetView& data, const char* call, int rank) const;
   /// The weights are of another training now.
   void forget_fit() { fitted_ = false; }
   /// What of the preparation a file that is saved now does not have, as one sentence; empty where nothing is missing.
   std::string missing_from(const KeptObjects& kept) const;
-  /// The same on stderr, once, of a file that `call` ("save") writes.
+  /// Prints that sentence on stderr, once, for a file that `call` ("save") writes.
   void note_missing(const KeptObjects& kept, const char* call) const;
 
  private:

@@ -33,7 +33,7 @@ class Scores {
 
   /// The metric of this name. Throws ArgumentError that lists the names there are.
   double operator[](std::string_view name) const;
-  /// The same; null where there is none.
+  /// The metric of this name; null where there is none.
   const double* find(std::string_view name) const;
   /// Adds a metric, or replaces the value of the one of this name. Throws ArgumentError for an empty name.
   void set(std::string_view name, double value);

@@ -30,7 +30,7 @@ class FitCommits {
   virtual std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) = 0;
   /// What is said of a training that has had all its epochs.
   virtual std::string nothing_to_do(const TrainingPosition& place, int epochs) const = 0;
-  /// As of CommitWriter: writes a commit of the training as it is now, goes on with one that is under way, and ends it.
+  /// CommitWriter's functions: write a commit of the training as it is now, go on with one that is under way, and end it.
   virtual void commit(const RecordsView& records) = 0;
   virtual void after_step() = 0;
   virtual void finish() = 0;

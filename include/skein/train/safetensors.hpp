@@ -24,7 +24,7 @@ struct FileTable {
   FileMetadata facts;
   std::vector<SectionInfo> sections;  ///< in the order of the file
 
-  /// As format 1 has it.
+  /// Reads and writes the table as format 1 has it.
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & written_by & sections); }
 };
 

@@ -159,7 +159,7 @@ inline std::uint64_t read_hex(const HeaderText& text, std::string_view digits) {
   if (fault != std::errc() || end != digits.data() + digits.size()) text.refuse("a hash has 16 digits of 0 to 9, a to f");
   return value;
 }
-/// Of {"dtype":"F32","shape":[3,5],"data_offsets":[0,60]}.
+/// Reads {"dtype":"F32","shape":[3,5],"data_offsets":[0,60]}.
 inline SectionInfo read_section(HeaderText& text, std::uint64_t data) {
   SectionInfo info;
   info.name = text.string();

@@ -97,7 +97,7 @@ constexpr std::uint64_t aligned(std::uint64_t offset) {
 static_assert(std::endian::native == std::endian::little,
               "checkpoints are little-endian, and so far read only on such processors");
 
-/// As it stands in a file of format 1.
+/// The header of a file of format 1, as it stands there.
 struct CheckpointHeader {
   char magic[8];
   std::uint32_t version, zero;

@@ -21,8 +21,8 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-/// Of the process. What the handler reads is free of locks. Signals that come while a fit is ending are of one round: the next
-/// begins with the first fit that begins after all of this one's have ended a fit.
+/// The signals of the process. What the handler reads is free of locks. Signals that come while a fit is ending are of one
+/// round: the next begins with the first fit that begins after all of this one's have ended a fit.
 struct Signals {
   static constexpr int count = 64;  // as many as Linux has, from 1
   std::mutex mutex;

@@ -160,7 +160,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   long capacity() const { return reserved() ? parts_.executor->capacity() : 0; }
   /// Whatever layers want beforehand for batches of so many samples.
   void prepare(long count) { executor().prepare(count); }
-  /// Of the samples of the last evaluation, on the model's device, `OutputPitch` values apart.
+  /// The outputs for the samples of the last evaluation, on the model's device, `OutputPitch` values apart.
   const Scalar* outputs() const { return parts_.executor->outputs(); }
   nn::StepMemory<Device>& memory() { return executor().memory(); }
   PolicyState& policy_state() { return parts_.policy_state; }

@@ -121,7 +121,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const auto& rows = train::as_tensor<Element, Device>(x);
     return predict<E::rank>(rows.view());
   }
-  /// The same for each sample of a data set.
+  /// The outputs for each sample of a data set.
   Tensor<Scalar, 2, Device> predict(data::DatasetView data) {
     const train::CallOfTrainer<TrainStep> call(calls_, "predict", train_step_);
     train::check_samples<Model>(data, "predicted");
@@ -130,8 +130,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return train::predict_samples(model(), data, train_step_.capacity(), forward());
   }
 
-  /// The same for each row of a table, as it comes: the TableEncoder that keep() was given, or that the loaded file has, encodes
-  /// it, and outputs are in the units of the table. Throws ArgumentError where there is none.
+  /// The outputs for each row of a table, as it comes: the TableEncoder that keep() was given, or that the loaded file has,
+  /// encodes it, and they are in the units of the table. Throws ArgumentError where there is none.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
     return train::predict_table<Scalar>(kept<data::TableEncoder>(), table,
                                         [this](const data::DatasetView& samples) { return predict(samples); });
@@ -248,7 +248,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       policy_state().barrier();
     }
   }
-  /// Of a rank that serves: its history is empty.
+  /// The fit of a rank that serves: its history is empty.
   History serve([[maybe_unused]] const FitOptions& options) {
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) {
       std::int64_t first = loop_.first_step_of_loaded();  // else that of the first gradients that come

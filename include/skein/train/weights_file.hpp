@@ -94,7 +94,7 @@ template <class Model> std::uint64_t load_weights(const std::string& path, Model
   Copy::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
   return hash;
 }
-/// The same into the stages of a pipeline: all of a file's weights. Throws ArgumentError where only some are wanted.
+/// Loads all of a file's weights into the stages of a pipeline. Throws ArgumentError where only some are wanted.
 template <class TrainStep> std::uint64_t scatter_weights(const std::string& path, TrainStep& train_step,
                                                          const LoadOptions& options, KeptObjects* kept = nullptr,
                                                          const FileRead& before_change = {}) {

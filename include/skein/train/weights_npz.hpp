@@ -25,7 +25,7 @@ enum class WeightLayout {
            ///< torch's weight_ih_l0
 };
 
-/// Of save_npz and load_npz of a model.
+/// Options of save_npz and load_npz of a model.
 struct WeightOptions {
   WeightLayout layout = WeightLayout::skein;  ///< of the file
   bool partial = false;                       ///< load_npz: arrays that the file lacks, or has too many, are no fault,

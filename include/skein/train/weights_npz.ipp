@@ -33,7 +33,7 @@ SKEIN_INLINE bool leaves_in_place(const plan::LayerNode& node) {
   return is_normalization(node) || (node.logical_parameters == 0 && !is_kind(node, "Concat"));
 }
 
-/// Of the features of a tensor. `image`: they are its values in the order (height, width, channels), where that is not PyTorch's;
+/// What the features of a tensor are. `image`: its values in the order (height, width, channels), where that is not PyTorch's;
 /// `lost`: some are, but this layer has reordered them or joined them with others. Neither: they have nothing to do with an
 /// image.
 struct FeatureOrder {
@@ -91,7 +91,7 @@ SKEIN_INLINE FeatureOrder order_behind(std::span<const plan::LayerNode> operatio
   return stays ? first : FeatureOrder{.lost = &node};
 }
 
-/// Of the features that an operation reads.
+/// The order of the features that an operation reads.
 SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operations, std::size_t operation) {
   std::vector<FeatureOrder> of(operations.size() + 1);
   for (std::size_t i = 0; i < operation; ++i) of[static_cast<std::size_t>(operations[i].out)] = order_behind(operations, i, of);
@@ -102,7 +102,7 @@ SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operatio
   return by_neighbours && found.image.rank > 0 ? FeatureOrder{.lost = &node} : found;
 }
 
-/// Of the features that an operation writes: a Reshape behind it makes an image of them.
+/// The order of the features that an operation writes, known by a Reshape behind it, which makes an image of them.
 SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> operations, std::size_t operation) {
   std::vector<bool> carries(operations.size() + 1);  // the tensors that have these features
   carries[static_cast<std::size_t>(operations[operation].out)] = operations[operation].output.flat();
@@ -148,7 +148,7 @@ SKEIN_INLINE bool convolution_of_pytorch(const plan::LayerNode& node, int rank, 
                   "the array '" + std::string(name) + "' has no place in PyTorch's layout: " + why +
                       ", or leave out .layout = WeightLayout::pytorch");
 }
-/// Of features that a Reshape makes an image of.
+/// Throws the FileError of features that a Reshape makes an image of.
 [[noreturn]] SKEIN_INLINE void throw_image_lost(const std::string& path, std::string_view name, const plan::LayerNode& layer) {
   throw_no_place(path, name,
                  "its features become an image through the layer " + std::string(layer.kind) +

@@ -27,14 +27,14 @@ template <class Comm, SpanLike R, class Op = Sum> Traffic ring_all_reduce(Comm& 
   return detail::all_reduce_by(comm, data, op, plan::RingAllReduce{});
 }
 
-/// The same by plan::RecursiveDoubling: log2 N messages and log2 N B bytes, with at most one message more where N is no power of
-/// two.
+/// An all-reduce by plan::RecursiveDoubling: log2 N messages and log2 N B bytes, with at most one message more where N is no
+/// power of two.
 template <class Comm, SpanLike R, class Op = Sum> Traffic recursive_doubling_all_reduce(Comm& comm, R&& data, Op op = {}) {
   return detail::all_reduce_by(comm, data, op, plan::RecursiveDoubling{});
 }
 
-/// The same by plan::TorusAllReduce: 2 (columns - 1) + 2 (rows - 1) messages and 2 (N - 1) / N B bytes. Throws ArgumentError
-/// where `columns` does not divide the ranks.
+/// An all-reduce by plan::TorusAllReduce: 2 (columns - 1) + 2 (rows - 1) messages and 2 (N - 1) / N B bytes. Throws
+/// ArgumentError where `columns` does not divide the ranks.
 template <class Comm, SpanLike R, class Op = Sum> Traffic torus_all_reduce(Comm& comm, R&& data, int columns, Op op = {}) {
   if (columns < 1 || comm.size() % columns != 0)
     throw ArgumentError("torus_all_reduce: the columns must divide the ranks; there are " + std::to_string(columns) +
@@ -42,8 +42,8 @@ template <class Comm, SpanLike R, class Op = Sum> Traffic torus_all_reduce(Comm&
   return detail::all_reduce_by(comm, data, op, plan::TorusAllReduce{.columns = columns});
 }
 
-/// The same by plan::HierarchicalAllReduce: nodes of `node` ranks in order, the last may have fewer. Throws ArgumentError for a
-/// node without ranks.
+/// An all-reduce by plan::HierarchicalAllReduce: nodes of `node` ranks in order, the last may have fewer. Throws ArgumentError
+/// for a node without ranks.
 template <class Comm, SpanLike R, class Op = Sum> Traffic hierarchical_all_reduce(Comm& comm, R&& data, int node, Op op = {}) {
   if (node < 1) throw ArgumentError("hierarchical_all_reduce: a node has a rank at least; it has " + std::to_string(node));
   return detail::all_reduce_by(comm, data, op, plan::HierarchicalAllReduce{.node = node});

@@ -31,8 +31,8 @@ void compressed_all_reduce(C& compressor, std::span<float> values, std::vector<t
   compressor.decode(std::span<const Element>(wire), values);
 }
 
-/// The same by comm.all_reduce. Blocking; allocates the wire; 2 (N - 1) / N wire_bytes leave each rank; the same bits on all
-/// ranks.
+/// Compresses and sums by comm.all_reduce. Blocking; allocates the wire; 2 (N - 1) / N wire_bytes leave each rank; the same
+/// bits on all ranks.
 template <class Comm, class C, SpanLike R, AddsUp Op = Sum>
 requires Communicator<Comm>
 void compressed_all_reduce(Comm& comm, C& compressor, R&& data, Op op = {}) {
@@ -68,8 +68,8 @@ void compressed_all_gather(C& compressor, std::span<float> values, int ranks, Op
     for (float& x : values) x = detail::finish<float, Mean>(x, ranks);
 }
 
-/// The same by comm.all_gather. Blocking; allocates; (N - 1) wire_bytes come to each rank; the same bits on all ranks. Pays where
-/// the compressor saves more than N / 2 times.
+/// Compresses and sums by comm.all_gather. Blocking; allocates; (N - 1) wire_bytes come to each rank; the same bits on all
+/// ranks. Pays where the compressor saves more than N / 2 times.
 template <class Comm, class C, SpanLike R, AddsUp Op = Sum>
 requires Communicator<Comm>
 void compressed_all_gather(Comm& comm, C& compressor, R&& data, Op op = {}) {

@@ -37,7 +37,7 @@ class ControlEngine {
   std::uint32_t group() const { return group_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Of the last call: the same number on every member, and on no other call's.
+  /// The number of the last call, given by the coordinator: the same on every member, and that of no other call.
   std::uint64_t ticket() const { return ticket_; }
 
   void run(const CollectiveCall& o);
@@ -102,8 +102,8 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   /// name alone (mpirun without MPI). Collective.
   static ControlComm from_environment(MeetOptions options = {},
                                       const comm::launch::Lookup& lookup = comm::launch::process_environment());
-  /// The same, and a world of one where nothing has launched this process. Throws ArgumentError where MASTER_ADDR is set, and
-  /// nothing says rank and size. Collective.
+  /// The ranks of from_environment(), or a world of one where nothing has launched this process. Throws ArgumentError where
+  /// MASTER_ADDR is set, and nothing says rank and size. Collective.
   static ControlComm from_launcher(MeetOptions options = {});
   /// The ranks of another communicator of the host, which carries the address only. Collective.
   template <class Comm> static ControlComm over(Comm& world, double deadline) {

@@ -39,9 +39,9 @@ struct JobKey {
   /// Tells jobs apart; says nothing of a secret of 128 random bits.
   std::uint64_t tag() const;
 };
-/// Of a job's name and its secret; each may be empty. Without a secret the key is as hard to guess as the name.
+/// The key of a job's name and secret; each may be empty. Without a secret the key is as hard to guess as the name.
 JobKey key_of(std::string_view job, std::string_view secret = {});
-/// The same job's, with a secret more.
+/// The key of the same job with one more secret in it.
 JobKey with_secret(const JobKey& key, const Nonce& secret);
 
 /// Who says Hello: the place that it claims, its job's tag, and a number that its process has drawn.

@@ -83,11 +83,11 @@ struct Heard {
   Digest proof{};
 };
 std::string pack(const Heard& h);
-/// As unpack_hello.
+/// A Heard from bytes; nothing where their length is wrong.
 std::optional<Heard> unpack_heard(std::string_view bytes);
 /// The bytes of a proof.
 std::string pack(const Digest& d);
-/// As unpack_hello.
+/// A proof from bytes; nothing where their length is wrong.
 std::optional<Digest> unpack_proof(std::string_view bytes);
 
 /// Several payloads as one: a count of bytes before each.

@@ -211,7 +211,7 @@ template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>,
   int rank() const { return this->inner().rank(); }
   int size() const { return this->inner().size(); }
   Cuda where() const { return engine_->device(); }
-  /// Of the hosts.
+  /// Returns when every rank has come here: a barrier of the hosts, which waits for no kernel of the device.
   void barrier() { this->inner().barrier(); }
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   HostBounce split(int color, int key = 0) {

@@ -93,7 +93,7 @@ class GlooCollectives {
       if (!mesh_.aborted()) failed_(call_text(), "an exception that is no std::exception", -1);
     }
   }
-  /// Of the call under way.
+  /// Names the call under way, as the beginning of an error message.
   std::string call_text() const {
     return describe(calls_.oldest().signature) + " (call " + std::to_string(calls_.complete()) + "): ";
   }

@@ -91,7 +91,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
     barrier();  // a rank that is missing is named by its call
     return GlooComm(std::make_unique<ControlComm>(control_->split(color, key)), engine_->options(), engine_->device());
   }
-  /// As MpiComm::share: memory of this rank that the others read and write too. Collective; blocking.
+  /// Memory of this rank that the others read and write too, as MpiComm::share gives it. Collective; blocking.
   comm::SharedPages share(std::size_t bytes) { return comm::share_pages(*this, *engine_, bytes); }
 
   engine_type& engine() { return *engine_; }

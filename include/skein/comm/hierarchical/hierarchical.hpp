@@ -58,8 +58,8 @@ template <class Inner, class Outer = Inner> class Hierarchical
     between_ = std::make_unique<Outer>(world.split(rank % node));
     set({rank / node, ranks / node, rank % node, node, false}, between_.get());
   }
-  /// Of the communicator of this node's ranks and, on its rank 0, the one between the nodes' rank 0 (nullptr on the others; it
-  /// must outlive this). Collective over both.
+  /// Makes two levels of the communicator of this node's ranks and, on its rank 0, the one between the nodes' rank 0 (nullptr
+  /// on the others; it must outlive this). Collective over both.
   Hierarchical(Inner& node, Outer* leaders) {
     int said[3] = {leaders ? leaders->rank() : 0, leaders ? leaders->size() : 0, 1};
     if (node.rank() == 0 && leaders)

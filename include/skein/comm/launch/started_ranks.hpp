@@ -11,7 +11,7 @@ struct StartedRank {
   int rank = 0, ranks = 1;
 };
 
-/// As long as it lives, the thread is that rank: of spawn.
+/// While it lives, the thread is that rank; made by spawn.
 class RankOfThread {
  public:
   explicit RankOfThread(StartedRank rank) : before_(current_) { current_ = rank; }
@@ -25,8 +25,8 @@ class RankOfThread {
   StartedRank before_;
 };
 
-/// Of this thread, else of this process as its launcher says. Slurm's variables count only with those of a PMI: a batch script
-/// has them too.
+/// The rank of this thread where spawn() has started it, else that of this process, as its launcher says. Slurm's variables
+/// count only beside those of a PMI: a batch script has them too.
 StartedRank started_rank();
 
 }  // namespace skein::inline SKEIN_ABI::comm::launch

@@ -56,7 +56,7 @@ class MpiEngine {
   void abandon();
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
-  /// The same of a rank that is leaving by an exception: the others are told.
+  /// Tells the others, as fail() does, that this rank is leaving by an exception.
   void leave(const std::string& message) noexcept;
 
  private:
@@ -134,7 +134,7 @@ class MpiEngine {
   /// Fails where a rank that the current call lacks has destroyed its communicator.
   void look_for_who_left(const SharedTransport& memory);
   void look_for_who_left();
-  /// The same of the ranks that a message could come from, or goes to.
+  /// Fails where all ranks that a message could come from, or go to, have left.
   void look_for_who_left(const Ticket& message);
   /// Until what has been sent has left, or nobody is there who would take it.
   void deliver();

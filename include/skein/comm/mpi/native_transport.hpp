@@ -55,7 +55,7 @@ class NativeTransport {
   bool is_root() const { return rank_ == o_->signature.root; }
   bool receives() const;
 
-  /// Of what MPI_SUM adds as Sum does; else MPI_DATATYPE_NULL.
+  /// The MPI data type of a Sum or Mean of scalars that MPI_SUM adds as Sum does; MPI_DATATYPE_NULL for all others.
   static MPI_Datatype mpi_type(const Signature& s);
   /// By the piece, so that all ranks choose the same.
   Algorithm algorithm() const;

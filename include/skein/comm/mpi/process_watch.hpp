@@ -22,7 +22,7 @@ class ProcessWatch {
   /// Looks, ten times a second at most, whether a process has ended; true once one has for 0.3 s: what it had sent has come by
   /// then.
   bool any_ended();
-  /// Of any_ended().
+  /// Whether the process of rank r had ended when any_ended() looked last.
   bool has_ended(int r) const { return ended_[static_cast<std::size_t>(r)]; }
 
  private:

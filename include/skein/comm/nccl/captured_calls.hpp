@@ -11,8 +11,8 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// Of a call while the calling thread's stream is being captured. Throws ArgumentError where the capture is not the library's,
-/// and DeviceError where this communicator's calls are not to be captured.
+/// Asks whether a call may be made while the calling thread's stream is being captured. Throws ArgumentError where the capture
+/// is not the library's, and DeviceError where this communicator's calls are not to be captured.
 inline void check_capture(bool may_capture) {
   if (!cuda::CapturedGraph::being_captured())
     throw ArgumentError(

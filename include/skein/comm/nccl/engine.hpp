@@ -198,8 +198,8 @@ class NcclEngine final : public control::Watched {
     client_->add(this);
   }
 
-  /// Of a call whose place is another one's by now: next_call() has seen it done, but while a stream captures nothing is done,
-  /// and the newest call of that capture comes behind all others.
+  /// Waits for a call whose place another one has taken by now: next_call() has seen it done. But while a stream captures
+  /// nothing is done, and the stream waits for the newest call of that capture, which comes behind all others.
   void hold_newest() {
     const auto graph = cuda::CapturedGraph::being_captured();
     const std::uint64_t calls = grouped_ > 0 ? group_first_ : calls_.count();

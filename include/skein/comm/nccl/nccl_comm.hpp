@@ -77,7 +77,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     return NcclComm(ControlComm::from_environment(meet(options)), own_device(), options);
   }
 
-  /// The same, and a world of one where nothing has launched this process and MASTER_ADDR is not set.
+  /// The ranks of from_environment(), or a world of one where nothing has launched this process and MASTER_ADDR is not set.
   static NcclComm from_launcher(const NcclOptions& options = {}) {
     const bool launched = comm::launch::launch_environment(comm::launch::process_environment()).is_launched();
     return NcclComm(ControlComm::from_launcher(meet(options)), launched ? own_device() : cuda::current_device(), options);

@@ -15,7 +15,7 @@ template <class Processes> class ThreadsOfProcesses {
       : processes_(&processes), threads_(&threads), first_(first), size_(size) {}
   int rank() const { return first_ + threads_->rank(); }
   int size() const { return size_; }
-  /// Of rank 0, which is thread 0 of process 0.
+  /// Copies the text of rank 0, which is thread 0 of process 0, to every thread.
   std::string broadcast(std::string text, int) {
     if (threads_->rank() == 0) text = processes_->broadcast(std::move(text), 0);
     return threads_->broadcast(std::move(text), 0);
@@ -61,9 +61,9 @@ void spawn(const LocalDevices& devices, Function&& function, const NcclOptions& 
       function, options);
 }
 
-/// The same in each of several processes (ranks of an MpiComm, say), each with devices of its own: one world of all their GPUs,
-/// in the order of the processes. Collective over `processes`, which carries the meeting place only. A process may drive another
-/// number of GPUs than the next one, but at least one.
+/// Starts ranks in each of several processes (ranks of an MpiComm, say), each with devices of its own: one world of all their
+/// GPUs, in the order of the processes. Collective over `processes`, which carries the meeting place only. A process may drive
+/// another number of GPUs than the next one, but at least one.
 template <class Processes, class Function>
 requires(Communicator<Processes>&& std::invocable<Function&, NcclComm&>) void spawn(Processes& processes,
                                                                                     const LocalDevices& devices,
@@ -84,8 +84,7 @@ requires(Communicator<Processes>&& std::invocable<Function&, NcclComm&>) void sp
       },
       function, options);
 }
-/// The same where the processes of a machine divide its GPUs in blocks: of D GPUs, process r of M drives [r D / M, (r + 1) D /
-/// M).
+/// Starts ranks where the processes of a machine divide its D GPUs in blocks: process r of M drives [r D / M, (r + 1) D / M).
 template <class Processes, class Function>
 requires(Communicator<Processes>&& std::invocable<Function&, NcclComm&>) void spawn_blocks(
     Processes& processes, Function&& function, const NcclOptions& options = {},

@@ -65,11 +65,11 @@ class Segment {
   Signature& signature(int r, std::uint64_t call) const {
     return at<Signature>(signatures_at_)[static_cast<std::uint64_t>(r) * calls + call % calls];
   }
-  /// Of the long ring: what a rank writes here, the others only read.
+  /// A slot of rank r in the long ring: what that rank writes here, the others only read.
   char* slot(int r, std::uint64_t chunk) const {
     return at<char>(slots_at_) + (static_cast<std::size_t>(r) * depth_ + chunk % depth_) * slot_;
   }
-  /// Of the short ring: each part of it has one other rank, which reads it and writes to it again.
+  /// A slot of rank r in the short ring: each part of it has one other rank, which reads it and writes to it again.
   char* folding_slot(int r, std::uint64_t chunk) const {
     return at<char>(folding_at_) + (static_cast<std::size_t>(r) * folding_depth + chunk % folding_depth) * slot_;
   }

@@ -19,7 +19,8 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// As PointToPoint: started, polled, kept in a pool; messages of one pair and tag arrive in order.
+/// Messages through shared memory, with the functions of PointToPoint: started, polled, kept in a pool; those of one pair and
+/// tag arrive in order.
 class SharedLinks {
  public:
   static constexpr std::size_t short_bytes = 4096;  // never wait for their receiver
@@ -77,7 +78,7 @@ class SharedLinks {
   // ---- sending
   void send(std::size_t i);
   bool push(int to);
-  /// As much as there is room for; true once all of it is in the ring.
+  /// Writes as much as there is room for; true once all of it is in the ring.
   bool push(int to, Outgoing& o);
 
   // ---- receiving

@@ -31,7 +31,7 @@ struct SimGroup {
 
   /// The call of this number, which is under way.
   SimCall& call(std::uint64_t number) { return calls[static_cast<std::size_t>(number - first)]; }
-  /// The same; the first rank to come makes it.
+  /// The call of this number, which the first rank to come makes.
   SimCall& begun(std::uint64_t number);
   /// A rank is through with it. Calls that all are through with are forgotten.
   void taken(std::uint64_t number);

@@ -31,7 +31,7 @@ class SimTurn {
 
   bool gone(int rank) const { return of(rank).gone; }
   double time(int rank) const { return of(rank).time; }
-  /// Of a rank that waits: what it waits for is known, or comes earlier.
+  /// Sets the time until which a rank waits: what it waits for is known now, or comes earlier.
   void set_time(int rank, double time) { of(rank).time = time; }
 
  private:

@@ -25,7 +25,7 @@ class CapturedGraph {
       if (raw) (void)cudaGraphExecDestroy(std::exchange(raw, nullptr));
     }
   };
-  /// Of the graph that the calling thread captures now; null: none.
+  /// The graph that the calling thread is capturing; null: none.
   static std::shared_ptr<Executable> being_captured() { return current(); }
 
   CapturedGraph() = default;

@@ -12,7 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::cuda {
 
-/// Of shared memory a block gets this much on every GPU of compute capability 8.0 or more.
+/// Bytes of shared memory that a block may have on every GPU of compute capability 8.0 or more.
 inline constexpr std::size_t most_shared_bytes = 96 * 1024;
 
 #if defined(__CUDACC__)

@@ -60,12 +60,12 @@ template <> class StepMemory<Cuda> {
   void upload() { arguments_.upload(cuda::stream(where_)); }
   cuda::Arguments& arguments() { return arguments_; }
   Cuda where() const { return where_; }
-  /// Of the libraries, on the calling thread: what the layers' prepare() has reserved.
+  /// Bytes of the workspace that the device's libraries have on the calling thread: what the layers' prepare() has reserved.
   long workspace_bytes() const {
     const auto here = enter();
     return static_cast<long>(cuda::workspace().size());
   }
-  /// Of the calling thread, on this device.
+  /// Lines on what the libraries chose on the calling thread, on this device.
   std::string choices_text() const {
     const auto here = enter();
     return cuda::choices().text();

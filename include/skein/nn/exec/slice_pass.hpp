@@ -97,7 +97,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   static constexpr bool mixed = Memory::mixed, tokens = is_tokens<typename Model::input>;
   static constexpr long pitch = Memory::input_pitch, columns = static_cast<long>(Model::input::count);
 
-  /// Of the first worker, while it trains.
+  /// Gives the time since the last lap to `part` of the loss's clock: the first worker does, while it trains.
   void lap([[maybe_unused]] const State& s, [[maybe_unused]] StepPart part) const {
     if constexpr (is_timed<Loss>)
       if (s.run.context.worker.index == 0 && s.run.context.training()) loss_.clock().lap(part);

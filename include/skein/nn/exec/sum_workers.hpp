@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// Of the parameters from `begin` to `end`.
+/// Adds the other workers' gradients of the parameters [begin, end) to those of worker 0.
 template <class Memory> void add_workers(Memory& memory, long begin, long end) {
   if constexpr (on_host<typename Memory::Device>) {  // a device has one worker
     auto* const to = memory.gradients(0);
@@ -17,7 +17,7 @@ template <class Memory> void add_workers(Memory& memory, long begin, long end) {
     }
   }
 }
-/// Of this worker's part of all that is summed. Every worker of a region, after all have finished their gradients.
+/// Adds up this worker's part of all summed gradients. Called by every worker, after all have finished their gradients.
 template <class Memory> void sum_workers(Memory& memory, const Worker& w) {
   if (w.count == 1) return;
   for (const plan::Range& r : memory.summed_ranges()) {

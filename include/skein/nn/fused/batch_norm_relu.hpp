@@ -25,7 +25,7 @@ template <class Norm> struct BatchNormRelu {
   template <class In, class Frame> static void backward(Frame& f) {
     Kernels<Frame>::template backward<In::extents.last(), Norm::width(In::extents)>(call<In>(f), *f.context);
   }
-  /// Of the samples of f alone.
+  /// Adds the gradient of weight and bias over the samples of f alone to f.gradients.
   template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }
   template <class In, class Frame> static void remake(Frame& f) {
     Kernels<Frame>::template remake<In::extents.last(), Norm::width(In::extents)>(call<In>(f));

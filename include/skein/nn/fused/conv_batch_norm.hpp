@@ -57,7 +57,7 @@ template <class Convolution, class Norm, bool HasRelu> struct ConvBatchNorm {
       sums.gradients(Op<In, Frame>::gradient(call, n, room), g.out_pixels(), Convolution::filters,
                      sums.mean_of_pixels(g.out_pixels()));
   }
-  /// Of the samples of f alone: the normalisation's, which stands alone in f.gradients.
+  /// Adds the gradient of the normalisation's weight and bias over the samples of f to f.gradients, which holds them alone.
   template <class In, class Frame> static void unit_gradient(Frame& f) {
     auto n = norm<In>(f);
     n.fused = false;

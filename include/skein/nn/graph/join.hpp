@@ -39,7 +39,7 @@ struct JoinSpec {
   bool accepts = true;             ///< false: these edges are refused
 };
 
-/// Of forward, a sample.
+/// Floating-point operations of a join's forward, for one sample.
 constexpr long join_flops(const JoinSpec& s) { return s.flops > 0 ? s.flops : s.output.count(); }
 
 /// A join of two edges: describe(Edge a, Edge b).

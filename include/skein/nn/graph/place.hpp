@@ -195,7 +195,7 @@ template <int N> constexpr int GraphPlan<N>::give(int i, int k, Scratch& scratch
   return detail::no_gradient;
 }
 
-/// As backward runs: the outputs first, then the items from the last to the first.
+/// Places the gradients as backward runs: the outputs first, then the items from the last to the first.
 template <int N> constexpr long GraphPlan<N>::place_gradients() {
   Scratch scratch;
   Numbers holder{}, own{};

@@ -11,7 +11,7 @@ namespace skein::inline SKEIN_ABI::nn {
 template <class L> concept ChecksTargets = requires(const float* targets, const SampleNames& names) {
   L::check_targets(targets, 1L, 1L, 1L, names);
 };
-/// The same for any loss; one that takes any number looks at none.
+/// Calls the loss's check_targets(), if it has one; a loss that takes any number looks at none.
 template <class L, class Scalar> void check_targets([[maybe_unused]] const Scalar* targets, [[maybe_unused]] long pitch,
                                                     [[maybe_unused]] long width, [[maybe_unused]] long count,
                                                     [[maybe_unused]] const SampleNames& names = {}) {

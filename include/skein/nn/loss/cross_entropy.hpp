@@ -24,7 +24,7 @@ struct CrossEntropy {
   std::optional<std::int32_t> ignored_label() const { return ignore_label; }
   void describe(NamedValues& to) const { to.of("CrossEntropy").add(".label_smoothing", label_smoothing); }
 
-  /// Of labels on the host.
+  /// What the mean divides by, for labels on the host: the sum of the class weights of those that are not ignored.
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
     check(call.width);
     if (class_weights.empty() && !ignore_label) return static_cast<double>(call.count);

@@ -135,7 +135,7 @@ template <class Model, class... On> class GraphLoss {
     }
     return c;
   }();
-  /// Of the output of that name.
+  /// The columns of the output of that name.
   template <class Name> static constexpr LossColumns columns_of() {
     return columns[static_cast<std::size_t>(nn::detail::place_of<Name, typename On::name...>())];
   }

@@ -163,7 +163,7 @@ template <class L> void describe(const L& loss, NamedValues& to) {
   if constexpr (SaysIgnoredLabel<L>)
     if (const std::optional<std::int32_t> label = loss.ignored_label()) to.add(".ignore_label", *label);
 }
-/// The same of one of the losses that `owner` adds up: its factor, and what ranks compare of it.
+/// What ranks compare of one of the losses that `owner` adds up: its factor, and what they compare of the loss itself.
 template <class On> void describe_part(std::string_view owner, std::size_t number, const On& on, NamedValues& to) {
   to.of(owner).add(text("the factor of loss {}", number + 1), on.factor);
   to.within(text("loss {} of {}", number + 1, owner));

@@ -30,7 +30,7 @@ struct Nll {
   std::span<const float> table() const { return {class_weights.data(), class_weights.size()}; }
   std::optional<std::int32_t> ignored_label() const { return ignore_label; }
 
-  /// Of labels on the host.
+  /// What the mean divides by, for labels on the host: the sum of the class weights of those that are not ignored.
   template <class Scalar> double weight(const LossCall<Scalar, Cpu>& call) const {
     return label_weight("Nll", call, table(), ignore_label);
   }

@@ -99,7 +99,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
     else if constexpr (pointwise) PointwiseConv2d<Scalar, G>::forward(c);
     else ReferenceConv2d<Scalar>::forward(G, c);
   }
-  /// The same; done(first, count) is called as soon as these images' outputs are written, while they are in the cache.
+  /// Runs forward(), and calls done(first, count) as soon as these images' outputs are written, while they are in the cache.
   template <class Done> static void forward_each(const Conv2dCall<Scalar>& c, Done done) {
     if constexpr (direct) {
       DirectConv2d<Scalar, DirectPlan{{G}}>::forward(c, nullptr, [&](long n) { done(n, 1L); });

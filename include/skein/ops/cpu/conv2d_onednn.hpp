@@ -95,7 +95,7 @@ class OneDnnConv2d {
   Description input(long n) const { return image(n, g_.depth, g_.height, g_.width, g_.channels); }
   Description output(long n) const { return image(n, g_.out_depth(), g_.out_height(), g_.out_width(), g_.filters); }
   Description bias() const { return {{g_.filters}, {1}}; }
-  /// As they lie in the arena, or (not plain) as oneDNN likes.
+  /// The weights as they lie in the arena, or (not plain) as oneDNN likes them.
   Description weights(bool plain) const {
     const long in = g_.group_channels(), out = g_.group_filters(), pitch = g_.weight_pitch(), cube = g_.dimensions == 3;
     std::vector<long> extents, strides;

@@ -48,8 +48,8 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
     Norm::normalize(n);
   }
 
-  /// As the two operations, one after the other. Where the convolution does not go by images, the gradient of its output is in
-  /// c.y afterwards.
+  /// Does what the backward of the two operations does, one after the other. Where the convolution does not go by images, the
+  /// gradient of its output is in c.y afterwards.
   template <class Context> static void backward(const Conv2dCall<Scalar>& c, const Call& n, const Context& context) {
     typename Norm::Sums sums;
     Norm::load(n);

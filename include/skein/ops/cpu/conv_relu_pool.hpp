@@ -9,7 +9,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Per sample, kept from forward to backward: scalars and bytes, enough for any scalar type.
 constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) { return runs_direct<float>(g) ? 0 : g.conv.out_count(); }
-/// As conv_relu_pool_saved, in bytes: the winners of the windows.
+/// Bytes that a sample keeps from forward to backward besides: the winners of the windows.
 constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
   return !g.pooled() ? 0 : takes_direct(g) ? DirectPlan{g}.winner_bytes() : g.out_count();
 }

@@ -9,7 +9,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Of the rows of an (in, out) weight, and of the gradients of as many outputs.
+/// How far the rows of an (in, out) weight lie apart, and those of the gradients of as many outputs.
 constexpr Spacing weight_spacing(int in, int out) {
   return dense_kernel(in, out) == DenseKernel::large ? Spacing::far : Spacing::near;
 }

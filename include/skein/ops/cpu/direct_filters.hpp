@@ -29,8 +29,8 @@ SKEIN_ALWAYS_INLINE void add_tap(V (&sum)[N][C], const Scalar* x, int k, const S
     for (int v = 0; v < C; ++v) sum[p][v] = xsimd::fma(value, taps[v], sum[p][v]);
   }
 }
-/// The same for k in [0, Values), each by a row of w, which lie Pitch apart. The end of a short loop, which the processor does
-/// not foresee, costs a third of it: up to Unrolled values it is unrolled, value by value: else the compiler loads one for
+/// Does add_tap() for k in [0, Values), each by a row of w, which lie Pitch apart. The end of a short loop, which the processor
+/// does not foresee, costs a third of it: up to Unrolled values it is unrolled, value by value: else the compiler loads one for
 /// several k, and spills it, which only saves time where each serves one vector.
 template <int Begin, int End, long Step, long Pitch, int Values, int Unrolled = 9, class V, class Scalar, int N, int C>
 SKEIN_ALWAYS_INLINE void add_taps(V (&sum)[N][C], const Scalar* x, const Scalar* w) {
@@ -151,7 +151,7 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   /// the padding, which costs nothing and is not in memory.
   template <int N, bool Left, bool Right> struct Block {
     static constexpr bool whole = P.conv().padding == 0 || !(Left || Right);
-    /// Of column kx of the window: the pixels whose value lies in the image.
+    /// The pixels for which column kx of the window lies in the image: [begin, end).
     static constexpr int begin(int kx) {
       const int outside = P.conv().padding - kx, stride = P.conv().stride;
       return Left && outside > 0 ? std::min(N, (outside + stride - 1) / stride) : 0;

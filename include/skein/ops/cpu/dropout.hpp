@@ -28,7 +28,7 @@ inline void philox_words(std::uint64_t key, std::uint64_t stream, std::uint64_t 
 }
 }  // namespace detail
 
-/// As reference::dropout, in vectors; the same bits.
+/// Does what reference::dropout does, in vectors; the same bits.
 template <class Scalar> void dropout(const DropoutShape& s, double rate, const Scalar* x, Scalar* y) {
   const std::uint64_t threshold = dropout_threshold(rate);
   if (threshold == 0 || threshold > 0xffffffffull) {  // all or none: no numbers are needed

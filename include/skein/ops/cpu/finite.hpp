@@ -10,7 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Of the sums of `count` arrays over [begin, end).
+/// Whether the sums of `count` arrays, value by value over [begin, end), are all finite.
 template <class Scalar> bool all_finite(const Scalar* const* arrays, int count, long begin, long end) {
   using Bits = std::conditional_t<sizeof(Scalar) == 4, std::uint32_t, std::uint64_t>;
   constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<Scalar>::infinity());

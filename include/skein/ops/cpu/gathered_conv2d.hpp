@@ -113,7 +113,7 @@ template <class Scalar> class GatheredConv2d {
       for (long k = begin; k < end; k += lanes) store_to(dx + (at + k), load_from<V>(dx + (at + k)) + load_from<V>(from + k));
     });
   }
-  /// Of the images that begin in a block.
+  /// Sets the gradient of the images that begin in a block to 0.
   void clear_images(long first, long count, Scalar* dx) const {
     const long begin = (first + g_.out_pixels() - 1) / g_.out_pixels(), end = (first + count - 1) / g_.out_pixels() + 1;
     if (begin < end) std::fill_n(dx + begin * g_.in_count(), (end - begin) * g_.in_count(), Scalar(0));

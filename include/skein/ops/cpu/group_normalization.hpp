@@ -71,7 +71,7 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
   }
 
  private:
-  /// The same summed once more about that mean: squares of doubles far from zero have no digits left for the variance.
+  /// Takes mean and variance once more about that mean: squares of doubles far from zero have no digits left for the variance.
   static void about_mean(const Columns<Scalar>& x, long g, double& average, double& variance) {
     double sum = 0, square = 0;
     for (long r = 0; r < x.rows; ++r)

@@ -21,7 +21,7 @@ template <class Scalar> SKEIN_ALWAYS_INLINE Scalar row_sum(const Scalar* row, lo
 }
 }  // namespace detail
 
-/// As reference::row_normalize, in vectors.
+/// Does what reference::row_normalize does, in vectors.
 template <Center C = Center::mean, class Scalar> void row_normalize(const RowShape& s, const Scalar* x, const Scalar* weight,
                                                                     const Scalar* bias, double epsilon, Scalar* y,
                                                                     Scalar* saved_for_backward) {

@@ -96,7 +96,7 @@ SKEIN_NOINLINE void each_vector(const UpdateArguments<Scalar>& arguments, Scalar
   }
 }
 
-/// The same, with the number of gradients made a constant where it is small.
+/// Runs each_vector(), with the number of gradients made a constant where it is small.
 template <int States, class Scalar, class Step>
 void each_element(const UpdateArguments<Scalar>& arguments, Scalar* const (&arrays)[States + 1], Step step) {
   if (arguments.gradient_count == 1) each_vector<1, States>(arguments, arrays, step);
@@ -105,7 +105,7 @@ void each_element(const UpdateArguments<Scalar>& arguments, Scalar* const (&arra
 }
 }  // namespace detail
 
-/// As reference::sgd, in vectors.
+/// Does what reference::sgd does, in vectors.
 template <class Scalar> void sgd(const SgdArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), decay(p.decay), momentum(p.momentum), keep(p.keep);
@@ -124,7 +124,7 @@ template <class Scalar> void sgd(const SgdArguments<Scalar>& p) {
   });
 }
 
-/// As reference::adam, in vectors.
+/// Does what reference::adam does, in vectors.
 template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V fresh1(p.fresh1), beta2(p.beta2), fresh2(p.fresh2), epsilon(p.epsilon), decay(p.decay), shrink(p.shrink), rate(-p.rate),
@@ -161,7 +161,7 @@ template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   }
 }
 
-/// As reference::rms_prop, in vectors.
+/// Does what reference::rms_prop does, in vectors.
 template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), alpha(p.alpha), fresh(p.fresh), epsilon(p.epsilon), momentum(p.momentum), decay(p.decay), zero(Scalar(0));
@@ -202,7 +202,7 @@ template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) {
   }
 }
 
-/// As reference::update of an AdagradArguments, in vectors.
+/// Does what reference::update of an AdagradArguments does, in vectors.
 template <class Scalar> void adagrad(const AdagradArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), initial(p.initial), epsilon(p.epsilon), decay(p.decay);
@@ -214,7 +214,7 @@ template <class Scalar> void adagrad(const AdagradArguments<Scalar>& p) {
   });
 }
 
-/// As reference::update of a LionArguments, in vectors.
+/// Does what reference::update of a LionArguments does, in vectors.
 template <class Scalar> void lion(const LionArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), fresh1(p.fresh1), fresh2(p.fresh2), decay(p.decay), zero(Scalar(0)), one(Scalar(1));

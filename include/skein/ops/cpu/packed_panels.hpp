@@ -12,7 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Of a gradient of weights, the most rows that are added up at a time.
+/// The most rows that a gradient of weights adds up at a time.
 inline constexpr long most_gradient_rows = 512;
 /// Scalars that PackedPanels::add_weight_gradient() works in: a block of rows transposed, and a panel of another.
 constexpr long weight_gradient_room(long in) { return most_gradient_rows * (in + 96); }
@@ -58,7 +58,7 @@ template <class Scalar> class PackedPanels {
       for (long k = begin; k < end; ++k, to += width) std::copy_n(b + k * pitch + first, width, to);
     });
   }
-  /// The same of b transposed: (columns, depth), rows `pitch` apart.
+  /// Packs the transposed matrix: b is (columns, depth), rows `pitch` apart.
   void pack_transposed(const Scalar* b, long pitch, Scalar* to) const {
     each_panel([&](long begin, long end, long first, long width) {
       transpose(width, 0L, end - begin, b + first * pitch + begin, pitch, to, width);

@@ -161,8 +161,8 @@ template <class Scalar> class PatchProducts {
                                     (g_.kernel - first) * g_.channels, to + difference(dy, first) * g_.channels, columns());
     }
   }
-  /// Of each pair of places k >= k', with k' the one whose pixels the parts name: all, without rows and columns that k' never
-  /// sees; what is in both was taken away twice.
+  /// Makes the sum of each pair of places k >= k', with k' the one whose pixels the parts name: that over all pixels, without
+  /// the rows and columns that k' never sees; what is in both was taken away twice.
   void collect(const Scalar* room, Scalar factor, Scalar* to, long pitch) const {
     const int places = g_.kernel * g_.kernel;
     const long c = g_.channels;

@@ -17,7 +17,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu {
 constexpr bool has_few_weights(const Conv2dGeometry& g) { return 1L * g.channels * g.filters <= 128 * 1024; }
 /// Does it go by panels of the weights that lie one behind the other?
 constexpr bool has_panels(const Conv2dGeometry& g) { return g.stride == 1 && g.filters >= 64; }
-/// As has_panels, backward.
+/// Does the gradient of its input go by such panels?
 constexpr bool has_panels_back(const Conv2dGeometry& g) { return g.stride == 1 && g.channels >= 64; }
 /// Is it a product of rows of whole vectors with a matrix?
 constexpr bool is_pointwise(const Conv2dGeometry& g) {
@@ -102,7 +102,7 @@ template <class Scalar, Conv2dGeometry G> struct PointwiseConv2d {
   static constexpr Panels back{G.filters, G.channels};
 #endif
 
-  /// Of `count` pixels, whose inputs begin at c.x + in, and outputs at c.y + out.
+  /// Writes the gradient of `count` input pixels, which begin at c.dx + in; that of the outputs begins at c.dy + out.
   static void input_gradient(const Conv2dCall<Scalar>& c, long count, long in, long out, [[maybe_unused]] bool streams) {
 #if SKEIN_WITH_XSIMD
     if constexpr (has_panels_back(G)) {

@@ -45,7 +45,7 @@ template <class Scalar> void max_of(const Pool2dGeometry& g, const Window& w, co
 }
 }  // namespace detail
 
-/// As reference::max_pool2d_forward, in vectors over the channels.
+/// Does what reference::max_pool2d_forward does, in vectors over the channels.
 template <class Scalar>
 void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, ArgMax* winners) {
   constexpr int lanes = widest_lanes<Scalar>;

@@ -64,7 +64,7 @@ void rectified_products(const Columns<Scalar>& m, const ColumnAffine<Scalar>& k,
       });
 }
 
-/// The same with g = dy where y > 0, else 0, which is written. g and dy may be one array.
+/// Writes g = dy where y > 0, else 0, and sums it as rectified_products() does. g and dy may be one array.
 template <class Scalar> void masked_products(const Columns<Scalar>& m, const Scalar* mean, const Scalar* dy, const Scalar* y,
                                              Scalar* g, double* sum, double* product) {
   using V = xsimd::batch<Scalar>;

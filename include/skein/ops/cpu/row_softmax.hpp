@@ -11,7 +11,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// As reference::row_softmax, in vectors.
+/// Does what reference::row_softmax does, in vectors.
 template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch, const Scalar* x, Scalar* y) {
   using V = xsimd::batch<Scalar>;
   using detail::each_vector_of;
@@ -40,7 +40,7 @@ template <bool Log, class Scalar> void row_softmax(long rows, long n, long pitch
   }
 }
 
-/// As reference::row_softmax_backward, in vectors.
+/// Does what reference::row_softmax_backward does, in vectors.
 template <bool Log, class Scalar>
 void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const Scalar* dy, Scalar* dx) {
   using V = xsimd::batch<Scalar>;

@@ -19,7 +19,7 @@ template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_weights(co
 }
 }  // namespace detail
 
-/// As reference::cross_entropy, in vectors over the classes.
+/// Does what reference::cross_entropy does, in vectors over the classes.
 template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   using detail::each_vector_of, detail::load_part, detail::load_ones, detail::load_weights;

@@ -12,7 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Of one image, in vectors over the channels. Nothing is pooled.
+/// The gradient of the input of one image, in vectors over the channels. Nothing is pooled.
 template <class Scalar, DirectPlan P> struct StridedData {
   static constexpr int channels = P.conv().channels, filters = P.conv().filters, stride = P.conv().stride;
   static constexpr int kernel = P.conv().kernel, padding = P.conv().padding;

@@ -136,7 +136,7 @@ template <class V, int Lanes> SKEIN_ALWAYS_INLINE V load_bytes(const unsigned ch
 
 /// Hides where a pointer came from: else the compiler keeps what it loaded for one tap for the next ones, and spills.
 template <class T> SKEIN_ALWAYS_INLINE void forget(T*& p) { asm("" : "+r"(p)); }
-/// Of two at once. A p that was hidden beside another q is another pointer.
+/// Hides where two pointers came from at once. A p that was hidden beside another q is another pointer.
 template <class T, class U> SKEIN_ALWAYS_INLINE void forget(T*& p, U*& q) { asm("" : "+r"(p), "+r"(q)); }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

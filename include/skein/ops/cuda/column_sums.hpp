@@ -18,7 +18,7 @@ struct TwoSums {
   friend constexpr TwoSums operator+(const TwoSums& a, const TwoSums& b) { return {a.first + b.first, a.second + b.second}; }
 };
 
-/// The same in float, for a run of a few rows.
+/// Two sums in float, for a run of a few rows.
 struct TwoFloats {
   float first = 0, second = 0;
 };

@@ -81,7 +81,7 @@ template <class Scalar, int In, int Out> struct Dense<Cuda, Scalar, In, Out> {
     cublas::multiply(p);
     if (bias || cublas::activation_of<Finish> != cublas::Activation::keep) finish<Finish>(batch, y, bias, y);
   }
-  /// The same, and `before` is what went into Finish: (batch, row_pitch(Out)).
+  /// Runs forward(), and writes what goes into Finish to `before`: (batch, row_pitch(Out)).
   template <class Finish, class Sample>
   void forward_keeping(long batch, const Sample* x, const Sample* w, const Sample* bias, Sample* before, Sample* y) const {
     if (batch <= 0) return;

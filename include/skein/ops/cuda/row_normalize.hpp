@@ -167,7 +167,7 @@ template <class Scalar> struct AddColumnParts {
   }
 };
 
-/// The same, where the lanes of a warp share the parts of a value: few columns are few threads.
+/// Adds up such parts, where the lanes of a warp share those of a value: few columns are few threads.
 template <class Scalar> struct JoinColumnParts {
   long n, parts;
   const Scalar* partial;

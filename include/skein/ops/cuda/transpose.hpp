@@ -25,7 +25,7 @@ template <class From, class To, bool Adds> struct TransposeValue {
   }
 };
 
-/// The same of a square of side 64, by 256 threads of 16 values each.
+/// Transposes a square of side 64, by 256 threads of 16 values each.
 template <class From, class To, bool Adds> struct TransposeTile {
   static constexpr int threads = 256, side = 64, rows_at_once = threads / side, steps_down = side / rows_at_once;
   static constexpr int pitch_of_tile = side + 1;  // columns of it lie in different banks

@@ -47,7 +47,7 @@ template <class Scalar> struct SgdArguments : UpdateArguments<Scalar> {
     }
     value -= lr * g;
   }
-  /// The same pass for a range with factors of its own.
+  /// Multiplies rate and decay by the factors of a range of parameters.
   constexpr void rescale(Scalar lr_factor, Scalar decay_factor) {
     lr *= lr_factor;
     decay *= decay_factor;

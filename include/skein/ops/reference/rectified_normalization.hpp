@@ -35,7 +35,7 @@ void rectified_products(const Columns<Scalar>& m, const ColumnAffine<Scalar>& k,
   }
 }
 
-/// The same with g = dy where y > 0, else 0, which is written. g and dy may be one array.
+/// Writes g = dy where y > 0, else 0, and sums it as rectified_products() does. g and dy may be one array.
 template <class Scalar> void masked_products(const Columns<Scalar>& m, const Scalar* mean, const Scalar* dy, const Scalar* y,
                                              Scalar* g, double* sum, double* product) {
   for (long i = 0; i < m.rows * m.width; ++i) g[i] = y[i] > 0 ? dy[i] : Scalar(0);

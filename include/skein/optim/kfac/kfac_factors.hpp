@@ -24,7 +24,7 @@ struct KfacBucket {
   std::size_t first = 0, last = 0;  ///< layers [first, last)
 };
 
-/// Of the layers of `layout`, which must outlive it. All workers call the same in the same order, and so do all ranks.
+/// The factors of the layers of `layout`, which must outlive it. All workers, and all ranks, make the same calls in one order.
 template <class Scalar> class KfacFactors {
  public:
   /// All factors are the identity.
@@ -160,7 +160,7 @@ template <class Scalar> class KfacFactors {
       for (long row = 0; row < f.count * f.n; ++row) visit(runs_[0].sums->data() + f.at + row * f.n, row % f.n + 1);
     }
   }
-  /// Of the lower triangle: worker 0's sums become `scale` times those of all. Ranks may have scales of their own.
+  /// Makes the lower triangle of worker 0's sums `scale` times those of all workers. Ranks may have scales of their own.
   void add_workers(const KfacFactor& f, Scalar scale) {
     Scalar* const to = runs_[0].sums->data() + f.at;
     for (std::size_t w = 1; w < runs_.size(); ++w) {

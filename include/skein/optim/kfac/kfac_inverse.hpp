@@ -33,7 +33,7 @@ template <class Scalar> double mean_of_diagonal(long n, std::span<const Scalar> 
   return sum / static_cast<double>(n);
 }
 
-/// Of n pairs, in double: eight sums, which the processor adds to at a time.
+/// The dot product of n pairs in double precision, by eight sums to which the processor adds at a time.
 template <class Scalar> double sum_of_products(long n, const Scalar* x, const Scalar* y) {
   double sums[8] = {};
   const auto add = [&](long at, long k) { sums[k] += static_cast<double>(x[at + k]) * static_cast<double>(y[at + k]); };

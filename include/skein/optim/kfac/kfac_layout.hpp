@@ -30,7 +30,7 @@ struct KfacFactor {
   int rank = 0;  ///< who makes the inverse
 
   long size() const { return count * n * n; }
-  /// Of an eigendecomposition.
+  /// How many eigenvalues an eigendecomposition of the factor has.
   long eigenvalues() const { return unit_wise ? 0 : n; }
 };
 
@@ -70,7 +70,7 @@ class KfacLayout {
   }
   /// Where the layer's parameters end in the arena, those without factors too.
   long end(std::size_t layer) const { return ends_[layer]; }
-  /// Of layer i / 2 (a layer with two blocks counts as two), A before G.
+  /// Factor i is one of layer i / 2 (a layer with two blocks counts as two), A before G.
   const KfacFactor& factor(std::size_t i) const { return factors_[i]; }
   std::size_t factor_count() const { return factors_.size(); }
   /// Has this rank the inverses of a layer, and preconditions its gradient?
@@ -78,7 +78,7 @@ class KfacLayout {
   /// Where a layer's preconditioned gradient (a, g), dense, lies among those of all.
   long direction(std::size_t layer) const { return directions_[layer]; }
 
-  /// Of all layers. They do not depend on the number of workers, so that results do not either.
+  /// The pieces of all layers. They do not depend on the number of workers, so that results do not either.
   std::span<const KfacPiece> pieces() const { return pieces_; }
 
   const plan::RankInGrid& ranks() const { return ranks_; }
@@ -92,8 +92,8 @@ class KfacLayout {
   long inverse_values() const { return static_cast<long>(column_values_[column()]); }
   long eigenvalues() const { return eigenvalues_; }
   long direction_values() const { return direction_size_; }
-  /// Of the inverses of this column, by the rank that makes them; of the preconditioned gradients, by column; of the inverses, by
-  /// column. In the order of a row, or column, of ranks.
+  /// Numbers of values: of the inverses of this column, by the rank that makes them; of the preconditioned gradients, by
+  /// column; of the inverses, by column. In the order of a row, or column, of ranks.
   std::span<const std::size_t> inverse_counts() const { return inverse_counts_; }
   std::span<const std::size_t> direction_counts() const { return direction_counts_; }
   std::span<const std::size_t> column_values() const { return column_values_; }

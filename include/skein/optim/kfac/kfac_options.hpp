@@ -23,9 +23,10 @@ struct Kfac {
   double factor_decay = 0.95;                ///< the share of a factor that an update keeps
   double kl_clip = 0.001;                    ///< scales the result down to lr sqrt(sum g . result) <= sqrt(kl_clip); 0: never
   KfacInverse inverse = KfacInverse::eigen;
-  /// Of inverses by Cholesky of factors of more than 4 inverse_rank rows: so many eigenvectors, those of the largest eigenvalues,
-  /// stand for the factor, and the mean of its other eigenvalues for the rest of it. Makes inverses and what divides by them
-  /// cheaper, and what is kept and sent smaller. 0: whole inverses. After Puiu, "Randomized K-FACs", arXiv:2206.15397.
+  /// How many eigenvectors, those of the largest eigenvalues, stand for a factor of more than 4 inverse_rank rows where
+  /// inverses are made by Cholesky; the mean of its other eigenvalues stands for the rest of it. Makes inverses and what
+  /// divides by them cheaper, and what is kept and sent smaller. 0: whole inverses. After Puiu, "Randomized K-FACs",
+  /// arXiv:2206.15397.
   int inverse_rank = 0;
   /// Damping of each factor by the ratio pi of their mean eigenvalues, pi sqrt(damping) and sqrt(damping) / pi; false: the
   /// damping as it is, which is kfac-pytorch's.

@@ -180,7 +180,7 @@ template <class Scalar> class KfacState {
       if (owner[i] == w.index) visit(layout_->factor(i));
   }
   const KfacPiece& piece(std::size_t i) const { return layout_->pieces()[i]; }
-  /// Of layers without a frozen parameter.
+  /// Calls visit(i) for each piece i of this worker whose layer has no frozen parameter.
   template <class Visit>
   void each_piece(const std::vector<int>& owner, const Worker& w, const Call& call, const Visit& visit) const {
     for (std::size_t i = 0; i < owner.size(); ++i)

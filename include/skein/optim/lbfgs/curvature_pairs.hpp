@@ -37,7 +37,7 @@ template <class Scalar> void multiply(Values<Scalar>& v, double factor) {
 /// What L-BFGS knows of the curvature: the last steps, and by how much the gradient changed in each.
 template <class Scalar> class CurvaturePairs {
  public:
-  /// Of a step s in which the gradient changed by y; left out where the loss is not convex along it.
+  /// Adds a step s in which the gradient changed by y; leaves it out where the loss is not convex along it.
   void note(Values<Scalar>&& y, Values<Scalar>&& s, int most) {
     const double ys = dot(y, s);
     if (!(ys > 1e-10)) return;

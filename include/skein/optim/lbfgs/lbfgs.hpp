@@ -27,8 +27,8 @@ enum class LineSearch {
 struct Lbfgs {
   double lr = 1;
   int max_iterations = 20;
-  /// Of the closure in a step. A search for a length that they end makes one more, as torch's does. 0: 5/4 of max_iterations, so
-  /// that .max_iterations = 1 leaves a search one trial.
+  /// The most calls of the closure in a step. A search for a length that they end makes one more, as torch's does. 0: 5/4 of
+  /// max_iterations, so that .max_iterations = 1 leaves a search one trial.
   int max_evaluations = 0;
   double tolerance_gradient = 1e-7, tolerance_change = 1e-9;
   int history = 100;  ///< pairs of arrays of the parameters' size that are kept
@@ -92,7 +92,7 @@ template <class Scalar> class BoundLbfgs {
   }
 
   const Lbfgs& options() const { return options_; }
-  /// Of all steps: iterations, and calls of the closure.
+  /// The numbers of iterations, and of calls of the closure, in all steps.
   std::int64_t iterations() const { return iterations_; }
   std::int64_t evaluations() const { return evaluations_; }
   /// Pairs that are kept: at most .history.
@@ -105,7 +105,7 @@ template <class Scalar> class BoundLbfgs {
   template <class Model, class Closure> class Line final : public LineFunction {
    public:
     Line(BoundLbfgs& own, Model& model, Closure& closure) : own_(own), model_(model), closure_(closure) {}
-    /// As the weights are; the gradient goes into array 0.
+    /// The loss where the weights are; the gradient goes into array 0. Throws ArgumentError where one of them is not finite.
     double loss() {
       const bool moved_unseen = own_.unseen_ == model_.version();
       const double loss = evaluate(0);
@@ -164,7 +164,7 @@ template <class Scalar> class BoundLbfgs {
 
   const Values& gradient() const { return gradients_[current_]; }
 
-  /// Of the next iteration, and the length to begin with.
+  /// Makes the direction of the next iteration, and the length to begin with.
   void find_direction() {
     if (iterations_++ == 0) {
       direction_ = gradient();

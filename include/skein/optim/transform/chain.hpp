@@ -80,7 +80,7 @@ template <class O, class... Ts> class Chain {
     optim::describe(optimizer_, to);
     to.of("the chain").add(".lr", lr).add(".weight_decay", weight_decay);
   }
-  /// Of the ClipNorm at the head.
+  /// The largest norm that the ClipNorm at the head leaves.
   double clip_norm() const requires(head == 1) { return static_cast<double>(std::get<0>(transforms_).max_norm); }
   const O& optimizer() const { return optimizer_; }
   template <int I> const auto& transform() const { return std::get<I>(transforms_); }

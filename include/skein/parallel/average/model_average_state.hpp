@@ -161,7 +161,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     }
     return m;
   }
-  /// Of a file with other fragments no more than the anchor.
+  /// Goes on where a loaded file stood; takes no more than the anchor of one with other fragments.
   void take_loaded(const Moment& m) {
     anchored_ = m.anchored;
     std::size_t sums = 0;

@@ -118,7 +118,7 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
 
   Bound& exchange() { return scheduler_.exchange(); }
   const Bound& exchange() const { return scheduler_.exchange(); }
-  /// Of the last step whose gradients were exchanged, by whichever exchange.
+  /// When each bucket was exchanged in the last step that exchanged gradients, by whichever exchange.
   std::span<const BucketTrace> trace() const { return scheduler_.timer().trace(); }
   /// When backward had ended in that step, on the clock of trace().
   double backward_done() const { return scheduler_.timer().backward_done(); }
@@ -161,7 +161,7 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   explicit DataParallel(Comm& comm, DataParallelOptions options, Options...) requires(sizeof...(Options) > 0)
       : DataParallel(comm, options) {}
   DataParallel() requires std::same_as<Comm, detail::NoCommunicator> : comm_(nullptr) {}
-  /// Of one over any communicator, which outlives this.
+  /// Takes a DataParallel over any communicator, which must outlive this one.
   template <comm::Erasable C>
   requires(std::same_as<Comm, comm::AnyComm> && sizeof...(Options) == 0) explicit DataParallel(const DataParallel<C>& o)
       : owned_(std::make_shared<Comm>(o.comm())), comm_(owned_.get()), options_(o.options()) {}

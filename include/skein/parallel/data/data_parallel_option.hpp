@@ -115,7 +115,7 @@ template <class... Options> consteval bool assert_options() {
 template <class Inner, class... Options> using WithOptions = typename detail::Wrapped<Inner, Options...>::type;
 
 namespace detail {
-/// Of options that were refused none is asked.
+/// Whether the options go together. Options that were refused are not asked which exchange they choose.
 template <class... Options> consteval bool options_are_sound() {
   if constexpr ((DataParallelOption<Options> && ...)) return first_clash<Options...>() == OptionFault::none;
   else return false;

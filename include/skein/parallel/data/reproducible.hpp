@@ -20,8 +20,8 @@ namespace detail {
 template <int V> inline constexpr bool is_a_number_of_shards = V >= 1 && V <= 1024;
 }
 
-/// The same bits on any number of ranks and threads, by V virtual shards. V is a property of the training, as the batch is:
-/// another V gives other bits. The last bits of evaluate() still depend on the ranks. Refused: more ranks than V,
+/// Trains to the same bits on any number of ranks and threads, by V virtual shards. V is a property of the training, as the
+/// batch is: another V gives other bits. The last bits of evaluate() still depend on the ranks. Refused: more ranks than V,
 /// ReductionOrder::native, Partition::local, networks with batch normalisation, GPUs.
 template <int V> struct Reproducible : OptionBase {
   static_assert(detail::is_a_number_of_shards<V>, "Reproducible<V>: a batch is cut into 1 to 1024 virtual shards");

@@ -43,9 +43,9 @@ template <class Inner> class PartOwner : public Inner {
     return true;
   }
 
-  /// The same sums on all ranks, of what each has of its own part. Blocking.
+  /// Adds up, on all ranks alike, what each has summed over its own part. Blocking.
   void sum_over_owners(std::span<double> values) { this->reduce(values); }
-  /// The same of numbers in the device's memory.
+  /// Adds up likewise numbers in the device's memory.
   void sum_over_owners_there(DeviceSpan<double, Device> values) {
     if (this->several()) this->comm().all_reduce(values, Sum{});
   }

@@ -43,7 +43,7 @@ template <class C, class Scalar> class CompressedBucket {
     wire_.resize(std::max(elements(0), elements(rounds - 1)));
   }
 
-  /// Of a round.
+  /// Elements that travel in a round.
   std::size_t elements(int round) const {
     std::size_t n = 0;
     for (const Unit& u : units_) n += u.elements(round);

@@ -108,7 +108,7 @@ template <class Comm, class Scalar, class C, class A> class ExchangeJob {
   bool going_ = false, second_ = false;
 };
 
-/// As it is, by an algorithm: gaps and the sums of the batch with it.
+/// Exchanges a bucket as it is, by an algorithm: gaps and the sums of the batch with it.
 template <class Comm, class Scalar, class A> class ExchangeJob<Comm, Scalar, Uncompressed, A> {
   using Call = ExchangeCall<Comm, Scalar, A>;
 

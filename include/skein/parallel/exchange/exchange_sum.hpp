@@ -90,7 +90,7 @@ template <class Comm, class T, class A> class RunningSum {
     if constexpr (by_table<A>) return !own_ && !table_;
     else return !own_;
   }
-  /// Of a step that was broken off.
+  /// Forgets the sum of a step that was broken off.
   void drop() {
     own_.reset();
     if constexpr (by_table<A>) table_.reset();

@@ -12,7 +12,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
 
-/// The same functions as train::StepArrays.
+/// The arrays of a pipeline's training by their numbers, with the functions of train::StepArrays.
 template <class LocalStages> class PipelineArrays {
   using Model = typename LocalStages::Model;
   using Scalar = typename LocalStages::Scalar;

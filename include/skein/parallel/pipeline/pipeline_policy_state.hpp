@@ -35,7 +35,7 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
   int shards() const { return team_->options.replicas; }
   /// Outputs and losses are the last stage's.
   bool scores() const { return team_->holds(team_->stages - 1); }
-  /// Of the same stages of all pipelines, which add up their gradients in each update.
+  /// When the replicas of a stage have the same weights: all pipelines add up its gradients in each update.
   SameWeights same_weights() const { return shards() > 1 ? SameWeights::after_step : SameWeights::never; }
   /// Ranks make each step together, and a small sum between steps puts forward no clock of theirs.
   bool in_step() const { return !team_->world->simulated_time(); }

@@ -248,8 +248,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     ends(event);
     hand_back(p, h, line, count);
   }
-  /// Of a stage, by the gradients of all micro-batches; or alone, by those of this one. ready: the gradients are those of the
-  /// step.
+  /// Updates a stage by the gradients of all micro-batches; by a table that is not synchronous, by those of this one alone.
+  /// ready: the gradients are those of the step.
   void update(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const PipelineCall& call, bool& ready) {
     if (p.synchronous) {
       if (!std::exchange(ready, true)) updates.begin(*workers_, call, batch_sums(call));

@@ -143,7 +143,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   int threads() const { return Workers::default_count(policy_state().local_ranks(), policy_state().threads_of_one_process()); }
 
   long capacity() const { return run_.capacity(); }
-  /// Of the samples of the last evaluation: see evaluate().
+  /// The outputs for the samples of the last evaluation: see evaluate().
   const Scalar* outputs() const { return run_.outputs(); }
   nn::StepMemory<Device>& memory() { return memory_; }
   /// Nothing: all that a pipeline's steps could be, they are.

@@ -129,7 +129,7 @@ template <class Model, class Optimizer> class PipelineUpdate {
     return all;
   }
 
-  /// Of the last synchronous step: the sums of its batch over all pipelines, and was it skipped.
+  /// The sums of the last synchronous step's batch over all pipelines; and whether that step was skipped.
   const Sums& sums_of_all() const { return all_sums_; }
   bool overflowed() const { return overflowed_; }
   /// The norm of the last step that was clipped.

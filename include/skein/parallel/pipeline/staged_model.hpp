@@ -64,7 +64,7 @@ template <class Pipeline, class Input, class Device = Cpu, class Precision_ = fl
     });
     return plan::Placement::staged(std::move(parts));
   }
-  /// The same of the buffers.
+  /// Which stage has which scalars of the whole network's buffers.
   static constexpr plan::Placement buffer_placement() {
     std::vector<plan::Range> parts;
     each([&]<int I>(std::integral_constant<int, I>) {

@@ -40,7 +40,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
   using Base::comm;
   bool serves() const { return comm().rank() >= ranks(); }
-  /// Of those that train; a server's own rank is that in the communicator.
+  /// This rank's number among those that train, and how many they are; a server's rank is that in the communicator.
   int rank() const { return comm().rank(); }
   int ranks() const { return comm().size() - options_.servers; }
   int local_ranks() const { return Base::local_ranks() == comm().size() ? ranks() : Base::local_ranks(); }
@@ -143,7 +143,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
   SameWeights same_weights() const { return SameWeights::after_fit; }
 
-  /// Of the last fit, on all ranks when it has ended.
+  /// What the servers did in the last fit; on all ranks once it has ended.
   const ServerReport& report() const { return report_; }
   /// The parameters that server s keeps.
   plan::Range shard(int s) const { return this->replica().placement.part(server(s)); }

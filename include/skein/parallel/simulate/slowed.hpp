@@ -10,7 +10,7 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// As the slow worker: each in turn, rank r before its steps that are -r modulo .every.
+/// The .rank of a SlowWorker that makes all slow in turn: rank r before its steps that are -r modulo .every.
 inline constexpr int each_in_turn = -1;
 
 /// Which rank sleeps, how long, before every how many of its steps. Sleeping in place of computing, ranks can outnumber the
@@ -46,7 +46,7 @@ template <class Inner> class SlowedPolicyState : public Inner {
   SlowWorker slow_;
 };
 
-/// Of a Compose, which answers for its parts, too.
+/// A slowed Compose answers for its parts, as the Compose does.
 template <class Inner> inline constexpr bool forwards_to_parts<SlowedPolicyState<Inner>> = forwards_to_parts<Inner>;
 
 /// Slowed{DataParallel{world}, {.rank = 1, .seconds = 0.02}}.

@@ -57,7 +57,7 @@ template <int W, int N, class S> bool packs_fit(const S* data, const Dims<N>& st
     if (stride.e[d] % W != 0) return false;
   return true;
 }
-/// The same of every leaf: unit stride and aligned, or one value for the whole row.
+/// Can all leaves be moved in packs of W: each with unit stride and aligned, or one value for the whole row?
 template <int W, int N, class B> bool leaves_fit(const Loop<N>& loop, B& bound) {
   bool fit = true;
   bound.leaves([&](auto& l) {

@@ -26,7 +26,7 @@ template <class M, class Scalar, class Truth> concept TakesOutputs = requires(M&
 /// It says that its value is not to be written down with the scores.
 template <class M> concept WithoutColumn = requires { requires !M::has_column; };
 
-/// Of rows of targets, it takes outputs above a threshold for a yes: threshold().
+/// Fed with rows of targets, M takes outputs above a threshold for a yes: threshold().
 template <class M> concept HasThreshold = requires(const M& metric) {
   { metric.threshold() } -> std::convertible_to<double>;
 };
@@ -79,7 +79,7 @@ class AnyMetric {
   void check_outputs(int outputs) const { held_->check_outputs(outputs); }
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) { held_->add(outputs, labels); }
   template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) { held_->add(outputs, targets); }
-  /// As new, for rows of so many outputs and values to compare with (0: a label).
+  /// Begins anew, for rows of so many outputs and values to compare with (0: a label).
   void begin(int outputs, int values) { held_->begin(outputs, values); }
   /// What ranks add up before value() is asked.
   std::span<double> sums() { return held_->sums(); }

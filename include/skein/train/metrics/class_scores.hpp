@@ -68,7 +68,7 @@ class ClassCounts {
   std::vector<double> counts_;  // (class, Count)
 };
 
-/// Of the samples taken for a class, the share that was of it: train::Precision{} is the mean over the classes,
+/// The share of the samples taken for a class that are of it: train::Precision{} is the mean over the classes,
 /// train::Precision{1} that of class 1.
 class Precision : public ClassCounts {
  public:
@@ -76,7 +76,7 @@ class Precision : public ClassCounts {
   double value() const { return score(1, 0); }
 };
 
-/// Of the samples of a class, the share that was found.
+/// The share of the samples of a class that were taken for it.
 class Recall : public ClassCounts {
  public:
   explicit Recall(int of = -1, double threshold = 0) : ClassCounts("recall", of, threshold) {}

@@ -60,13 +60,13 @@ class ConfusionMatrix {
     check_class(truth), check_class(predicted);
     return counts_[index(truth, predicted)];
   }
-  /// Of the samples taken for this class, the share that was right; NaN where there are none.
+  /// The share of the samples taken for this class that are of it; NaN where there are none.
   double precision(int of) const {
     double taken = 0;
     for (int i = 0; i < classes_; ++i) taken += at(i, of);
     return at(of, of) / taken;
   }
-  /// Of the samples of this class, the share that was found; NaN where there are none.
+  /// The share of the samples of this class that were taken for it; NaN where there are none.
   double recall(int of) const {
     double all = 0;
     for (int j = 0; j < classes_; ++j) all += at(of, j);
@@ -81,7 +81,7 @@ class ConfusionMatrix {
 
   /// A table: a row a true class, a column a predicted one, the recall at the end.
   std::string text() const;
-  /// The same as a picture: the darker a field, the larger its share of the true class.
+  /// That table as a picture: the darker a field, the larger its share of the true class.
   std::string svg() const;
   void write_svg(const std::string& path) const;
 

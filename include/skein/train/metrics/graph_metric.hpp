@@ -50,7 +50,7 @@ template <class Inner> class GraphMetric {
   std::span<double> sums() requires HasSums<Inner> { return inner_.sums(); }
   std::vector<double>& samples() requires KeepsSamples<Inner> { return inner_.samples(); }
   double value() const { return inner_.value(); }
-  /// Of target rows; NaN where it is fed with labels.
+  /// The inner metric's threshold where it is fed with target rows; NaN where it is fed with labels.
   double threshold() const requires HasThreshold<Inner> {
     return columns_.labels ? std::numeric_limits<double>::quiet_NaN() : inner_.threshold();
   }

@@ -7,7 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// As nn::check_given; before memory is made too. `training`: there must be targets.
+/// Checks a batch as nn::check_given does, and that memory is reserved. `training`: there must be targets.
 template <class Parts, class Given> inline void check_step_batch(const Parts& parts, const Given& given, bool training) {
   const auto& batch = batch_view<typename Parts::Scalar, typename Parts::Device>(given);  // refuses what is no batch
   nn::check_reserved(parts.executor.get());

@@ -19,7 +19,8 @@ template <class Scalar> struct GiveBackBuffers {
 };
 }  // namespace detail
 
-/// Of a model on the host; on a device, where steps are left out for the scale of the loss alone, of one whose loss is scaled.
+/// A copy of a model's buffers from before a step, to give back if the step is left out: for a model on the host; on a device,
+/// where steps are left out for the scale of the loss alone, for one whose loss is scaled.
 template <class Model> class KeptBuffers {
   using Scalar = typename Model::Scalar;
   using Device = typename Model::device;

@@ -58,7 +58,8 @@ template <class State, class PolicyState> class OverlappedCurvature : public Sta
     leaves_ = false;
   }
 
-  /// Of the last step whose factors left during backward, on the clock of the gradients' trace: ranges are of packed_sums().
+  /// When each bucket of factors travelled in the last step whose factors left during backward, on the clock of the gradients'
+  /// trace: ranges are of packed_sums().
   std::span<const parallel::BucketTrace> trace() const { return scheduler_.timer().trace(); }
   /// Seconds that steps have waited for factors, behind the gradients.
   double exposed_seconds() const { return exposed_; }

@@ -22,12 +22,12 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 /// Throws ArgumentError for a placement that the step cannot work with.
 void check_placement(const plan::Placement& p, const plan::ArenaTable& table, bool owns_part);
-/// Of everything that the ranks must have in common. compute: the name of the type of a mixed precision, else empty.
+/// A hash of everything that the ranks must have in common. compute: the name of the type of a mixed precision, else empty.
 std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents& input, std::string_view compute,
                           const plan::Placement& placement);
 }  // namespace detail
 
-/// Of an optimizer that collects no curvature.
+/// Stands for the curvature of an optimizer that collects none.
 struct NoCurvature {
   template <class Executor> void attach(Executor&) {}
 };

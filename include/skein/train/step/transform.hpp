@@ -27,7 +27,7 @@ template <class PolicyState> struct RanksOfCurvature {
     if constexpr (parallel::SharesInverses<PolicyState>) state.column().all_gather_v(there(own), counts, there(whole));
     else with_all([&](auto& comm) { comm.all_gather_v(there(own), counts, there(whole)); });
   }
-  /// The same of this row.
+  /// All values of this row, gathered likewise.
   template <class Scalar> void gather_receivers([[maybe_unused]] std::span<Scalar> own,
                                                 [[maybe_unused]] std::span<const std::size_t> counts,
                                                 [[maybe_unused]] std::span<Scalar> whole) const {
