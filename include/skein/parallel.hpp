@@ -16,6 +16,7 @@
 #include "comm/hierarchical/hierarchical.hpp"
 #include "comm/measure.hpp"
 #include "parallel/data/algorithm.hpp"
+#include "parallel/check_policy.hpp"
 #include "parallel/comm_policy_state.hpp"
 #include "parallel/compose.hpp"
 #include "parallel/data/data_parallel.hpp"

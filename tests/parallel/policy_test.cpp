@@ -7,7 +7,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/optim/sgd.hpp>
-#include <skein/parallel/concepts.hpp>
+#include <skein/parallel/check_policy.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/naive_layers.hpp"

@@ -161,7 +161,7 @@ template <class... PolicyStates> class ComposedPolicyState {
   void check() const {
     std::apply([](const auto&... s) { (s.check(), ...); }, policy_states_);
   }
-  /// Of the first that has such.
+  /// What the first policy says that has such memory.
   std::string part_not_finite() {
     std::string found;
     each([&](auto& s, std::size_t) { found = found.empty() ? s.part_not_finite() : found; });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The concepts of a policy's state: the hooks that each has, and one concept a capability, which holds where the capability is
-// declared and its functions are there. assert_policy says in one sentence what is missing, has another signature, or is there
-// and was not declared, so that no hook is silently left out. This is the one place that looks at a type's functions.
+// declared and its functions are there. assert_policy_state says in one sentence what is missing, has another signature, or is
+// there and was not declared, so that no hook is silently left out. This is the one place that looks at a type's functions.
 #pragma once
 #include <concepts>
 #include <string>
@@ -269,33 +269,6 @@ template <class S> consteval void assert_policy_state() {
                 "communicators column() and row() of that grid");
   static_assert(fault != F::inverses_undeclared,
                 "a policy state with worker_grid(), column() and row() declares Capability::shares_inverses in `capabilities`");
-}
-
-namespace detail {
-template <class P> concept OwnPlacement = !requires {
-  requires std::same_as<decltype(&P::placement), decltype(&PolicyBase::placement)>;
-};
-template <class P, class R> using StateOf = decltype(std::declval<const P&>().bind(std::declval<const R&>()));
-}  // namespace detail
-
-/// What makes a policy state for a replica; where that owns a part, it knows of which, as the optimizer's state is made before.
-template <class P, class R> concept Policy = std::derived_from<P, PolicyBase> && requires(const P& p, const R& r) {
-  { p.bind(r) } -> IsPolicyState;
-} &&(!OwnsPart<detail::StateOf<P, R>> || detail::OwnPlacement<P>);
-
-/// Refuses, with one sentence, what is no policy for such a replica.
-template <class P, class R> consteval void assert_policy() {
-  constexpr bool derives = std::derived_from<P, PolicyBase>, binds = requires(const P&p, const R&r) { p.bind(r); };
-  static_assert(derives, "a policy derives from parallel::PolicyBase, which answers what it does not say itself");
-  static_assert(binds || !derives, "a policy has bind(replica) const, which makes the policy state of one training");
-  if constexpr (derives && binds) {
-    using State = detail::StateOf<P, R>;
-    assert_policy_state<State>();
-    constexpr bool knows_its_part = !IsPolicyState<State> || !OwnsPart<State> || detail::OwnPlacement<P>;
-    static_assert(knows_its_part,
-                  "a policy whose state declares Capability::owns_part has plan::Placement placement(const plan::ArenaTable&) "
-                  "const too: the optimizer's state is made before there is a policy state");
-  }
 }
 
 }  // namespace skein::inline SKEIN_ABI::parallel

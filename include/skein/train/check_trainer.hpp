@@ -6,6 +6,7 @@
 
 #include "../comm/concepts.hpp"
 #include "../data/dataset.hpp"
+#include "../parallel/check_policy.hpp"
 #include "concepts.hpp"
 #include "train_step.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/check_policy.hpp>
 #include <skein/parallel/compose.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/simulate/slowed.hpp>

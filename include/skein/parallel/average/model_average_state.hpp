@@ -100,7 +100,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   SameWeights same_weights() const {
     return options_.at_end && step_ > options_.first ? SameWeights::after_fit : SameWeights::never;
   }
-  /// Of the outer optimizer.
+  /// What of the outer optimizer's state is not finite.
   std::string part_not_finite() { return outer_.not_finite(); }
   /// How often a part has become the mean so far.
   std::int64_t averages() const { return averages_; }
