@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI::cuda {
 class CapturedGraph {
  public:
   /// The graph as the runtime has it. What a capture uses and cannot outlive (a communicator of NCCL) keeps a weak pointer to
-  /// this, and releases it when it goes: the Graph is empty then.
+  /// this, and releases it when it goes: the CapturedGraph is empty then.
   struct Executable {
     cudaGraphExec_t raw = nullptr;
     Executable() = default;
