@@ -17,6 +17,7 @@
 #include <skein/train/commit_writer.ipp>
 #include <skein/train/curves.ipp>
 #include <skein/train/evaluate_loader.ipp>
+#include <skein/train/feature_order.ipp>
 #include <skein/train/fit_control.ipp>
 #include <skein/train/fit_loop.ipp>
 #include <skein/train/fit_signals.ipp>

@@ -178,6 +178,38 @@ TEST_CASE("In PyTorch's layout no array is written whose features have an order 
   for (long i = 0; i < 24; ++i) CHECK(scale(i) == static_cast<float>(i));
 }
 
+TEST_CASE("In PyTorch's layout joins are judged by the rows that they read, where their branches begin with an image",
+          "[train]") {
+  const support::TemporaryFolder folder;
+  const std::string own = folder / "own.npz", path = folder / "torch.npz";
+  const sk::WeightOptions torch{.layout = sk::WeightLayout::pytorch};
+  const auto refused = [&]<class... L>(nn::Sequential<L...>*, const char* layer) {
+    sk::Model<nn::Sequential<L...>, sk::Shape<2, 3, 4>> model{sk::Seed{1}};
+    CHECK_THROWS_WITH(sk::save_npz(path, model, torch), Catch::Contains("through the layer " + std::string(layer)));
+  };
+  using nn::Flatten, nn::Linear, nn::Sequential, nn::Residual, nn::Reshape, nn::Concat;
+  using Conv = nn::Conv2d<4, sk::Kernel<1>>;
+  using Rows = Sequential<Conv, Flatten>;
+  refused(static_cast<Sequential<Concat<Rows, Sequential<nn::Conv2d<2, sk::Kernel<2>>, Flatten>>, Linear<5>>*>(nullptr),
+          "Concat");
+  refused(static_cast<Sequential<Concat<Rows, Sequential<Flatten, Linear<4>>>, nn::BatchNorm<>>*>(nullptr), "Concat");
+  refused(static_cast<Sequential<Conv, Concat<Flatten, Flatten>, Linear<5>>*>(nullptr), "Concat");
+  refused(static_cast<Sequential<Residual<Sequential<Flatten, Linear<24>>, Flatten>, Linear<5>>*>(nullptr), "Residual");
+  // a row becomes a sequence, or another image
+  refused(static_cast<Sequential<Flatten, Reshape<4, 6>, nn::Lstm<4, sk::LastState>>*>(nullptr), "Reshape");
+  refused(static_cast<Sequential<Flatten, Reshape<4, 6>, nn::EachPosition<Linear<2>>>*>(nullptr), "Reshape");
+  refused(static_cast<Sequential<Flatten, Reshape<3, 2, 4>, Conv>*>(nullptr), "Reshape");
+  refused(static_cast<Sequential<Flatten, Reshape<3, 2, 4>, nn::Relu, Flatten, Linear<5>>*>(nullptr), "Reshape");
+  sk::save_npz(path, sk::Model<Sequential<Flatten, Reshape<2, 3, 4>, Conv>, sk::Shape<2, 3, 4>>{sk::Seed{1}}, torch);  // and back
+
+  const sk::Model<Sequential<Residual<Rows, Rows>, Linear<5>>, sk::Shape<2, 3, 4>> sum{sk::Seed{1}};  // of one order
+  sk::save_npz(own, sum);
+  sk::save_npz(path, sum, torch);
+  const auto ours = sk::load_npz(own).get<float, 2>("1.weight"), theirs = sk::load_npz(path).get<float, 2>("1.weight");
+  for (long p = 0; p < 6; ++p)
+    for (long c = 0; c < 4; ++c) CHECK(theirs(1, c * 6 + p) == ours(p * 4 + c, 1));
+}
+
 TEST_CASE("In PyTorch's layout features that a Reshape makes an image of, or a row of one, are channels first", "[train]") {
   const support::TemporaryFolder folder;
   const std::string own = folder / "own.npz", path = folder / "torch.npz";

@@ -6,125 +6,12 @@
 
 #include "../core/text.hpp"
 #include "../optim/groups.hpp"
+#include "feature_order.hpp"
 #include "weights_npz.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
-
-SKEIN_INLINE bool is_kind(const plan::LayerNode& node, std::string_view name) { return node.bare_kind() == name; }
-
-/// A normalisation, whose vectors have a value a feature.
-SKEIN_INLINE bool is_normalization(const plan::LayerNode& node) {
-  return is_kind(node, "BatchNorm") || is_kind(node, "LayerNorm") || is_kind(node, "RmsNorm") || is_kind(node, "GroupNorm");
-}
-SKEIN_INLINE bool is_linear(const plan::LayerNode& node) {  // "Linear<65>", "EachPosition<skein::nn::Linear<65> >"
-  if (!is_kind(node, "EachPosition")) return is_kind(node, "Linear");
-  const std::string_view all = node.kind.substr(node.kind.find('<') + 1), inner = all.substr(0, all.find('<'));
-  return inner.substr(inner.rfind(':') + 1) == "Linear";
-}
-SKEIN_INLINE bool is_recurrent(const plan::LayerNode& node) {
-  return is_kind(node, "Rnn") || is_kind(node, "Lstm") || is_kind(node, "Gru");
-}
-/// A layer, or a join, whose outputs depend on nothing but the inputs in the same place and on all of a sample's. Groups of a
-/// GroupNorm are of neighbours.
-SKEIN_INLINE bool leaves_in_place(const plan::LayerNode& node) {
-  if (is_kind(node, "GroupNorm")) return node.saved_for_backward == 2;  // mean and deviation of one group
-  return is_normalization(node) || (node.logical_parameters == 0 && !is_kind(node, "Concat"));
-}
-
-/// What the features of a tensor are. `image`: its values in the order (height, width, channels), where that is not PyTorch's;
-/// `lost`: some are, but this layer has reordered them or joined them with others. Neither: they have nothing to do with an
-/// image.
-struct FeatureOrder {
-  Extents image{};
-  const plan::LayerNode* lost = nullptr;
-  const plan::LayerNode* made_by = nullptr;  ///< the layer between the image and the features
-  bool none() const { return image.rank == 0 && !lost; }
-};
-
-/// The tensors that operation `at` reads: of a Concat the ends of its branches, which nothing else reads.
-SKEIN_INLINE std::vector<int> tensors_read(std::span<const plan::LayerNode> operations, std::size_t at) {
-  const plan::LayerNode& node = operations[at];
-  std::vector<int> found{node.in};
-  if (node.in2 >= 0) found.push_back(node.in2);
-  for (const int tensor : node.more)
-    if (tensor >= 0) found.push_back(tensor);
-  if (!is_kind(node, "Concat")) return found;
-  for (std::size_t i = at; i-- > 0 && operations[i].out != node.in;) {
-    const int tensor = operations[i].out;
-    if (std::none_of(operations.begin(), operations.end(),
-                     [&](const plan::LayerNode& o) { return o.in == tensor || o.in2 == tensor; }))
-      found.push_back(tensor);
-  }
-  return found;
-}
-
-/// The order of features that are the values of an image; none where it is PyTorch's too.
-SKEIN_INLINE FeatureOrder order_of_image(const Extents& image, const plan::LayerNode& made_by) {
-  return image[0] * image[1] > 1 && image[2] > 1 ? FeatureOrder{.image = image, .made_by = &made_by} : FeatureOrder{};
-}
-/// It makes a row of an image, or an image of a row, of which an Input of a Graph is a part.
-SKEIN_INLINE bool flattens(const plan::LayerNode& node) {
-  return (is_kind(node, "Flatten") || is_kind(node, "Reshape")) && node.input.rank == 3 && node.output.flat();
-}
-SKEIN_INLINE bool unflattens(const plan::LayerNode& node) {
-  return (is_kind(node, "input") || (is_kind(node, "Reshape") && node.input.flat())) && node.output.rank == 3;
-}
-
-/// Behind operation `at`; `of`: of the tensors before it.
-SKEIN_INLINE FeatureOrder order_behind(std::span<const plan::LayerNode> operations, std::size_t at,
-                                       const std::vector<FeatureOrder>& of) {
-  const plan::LayerNode& node = operations[at];
-  const Extents& in = node.input;
-  if (flattens(node)) return order_of_image(in, node);
-  if (!in.flat() || is_kind(node, "Linear")) return {};
-  const FeatureOrder first = of[static_cast<std::size_t>(node.in)];
-  bool none = true, same = true;
-  for (const int tensor : tensors_read(operations, at)) {
-    const FeatureOrder& read = of[static_cast<std::size_t>(tensor)];
-    if (read.lost) return read;
-    none = none && read.none(), same = same && read.image == first.image;
-  }
-  if (none) return {};
-  const bool stays = same && leaves_in_place(node) && node.output.flat() && node.output.count() == first.image.count();
-  return stays ? first : FeatureOrder{.lost = &node};
-}
-
-/// The order of the features that an operation reads.
-SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operations, std::size_t operation) {
-  std::vector<FeatureOrder> of(operations.size() + 1);
-  for (std::size_t i = 0; i < operation; ++i) of[static_cast<std::size_t>(operations[i].out)] = order_behind(operations, i, of);
-  const plan::LayerNode& node = operations[operation];
-  if (!node.input.flat()) return {};
-  const FeatureOrder found = of[static_cast<std::size_t>(node.in)];
-  const bool by_neighbours = is_kind(node, "GroupNorm") && !leaves_in_place(node);
-  return by_neighbours && found.image.rank > 0 ? FeatureOrder{.lost = &node} : found;
-}
-
-/// The order of the features that an operation writes, known by a Reshape behind it, which makes an image of them.
-SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> operations, std::size_t operation) {
-  std::vector<bool> carries(operations.size() + 1);  // the tensors that have these features
-  carries[static_cast<std::size_t>(operations[operation].out)] = operations[operation].output.flat();
-  FeatureOrder found;
-  const plan::LayerNode* other = nullptr;  // that does not leave them in their places
-  for (std::size_t i = operation + 1; i < operations.size(); ++i) {
-    const plan::LayerNode& node = operations[i];
-    const std::vector<int> read = tensors_read(operations, i);
-    const auto is_carried = [&](int tensor) { return carries[static_cast<std::size_t>(tensor)]; };
-    if (std::none_of(read.begin(), read.end(), is_carried)) continue;
-    if (unflattens(node)) {
-      const FeatureOrder order = order_of_image(node.output, node);
-      if (!found.none() && !(order.image == found.image)) other = &node;
-      if (found.none()) found = order;
-    } else {
-      carries[static_cast<std::size_t>(node.out)] = node.output.flat() && !is_kind(node, "Linear");
-      if (!leaves_in_place(node) || read.size() > 1) other = &node;
-    }
-    if (!other && node.output.count() != operations[operation].output.count()) other = &node;  // a part of them
-  }
-  return !found.none() && other ? FeatureOrder{.lost = other} : found;
-}
 
 /// The weight of a convolution, (window, in, out), becomes (out, in, window). False where it is another array.
 SKEIN_INLINE bool convolution_of_pytorch(const plan::LayerNode& node, int rank, ArrayInFile& a) {
@@ -171,17 +58,18 @@ SKEIN_INLINE void image_of_columns(ArrayInFile& a, const Extents& image) {
 }
 
 /// Where the features that it reads are the values of an image, or those that it writes become such, an array of a Linear, a
-/// recurrent layer or a normalisation has them in PyTorch's order.
+/// recurrent layer or a normalisation has them in PyTorch's order. No array has a place whose layer reads a lost order.
 SKEIN_INLINE void features_in_order(ArrayInFile& a, std::span<const plan::LayerNode> operations, const plan::Entry& e,
                                     const std::string& path, std::string_view name) {
   const auto at = static_cast<std::size_t>(e.operation);
   const plan::LayerNode& node = operations[at];
   const bool matrix = is_linear(node) && e.extents.rank == 2, vector = is_normalization(node);
-  const FeatureOrder before = matrix || vector ? order_before(operations, at) : FeatureOrder{},
-                     behind = order_behind_of_image(operations, at);
-  if (before.lost)
+  const FeatureOrder read = order_before(operations, at), before = matrix || vector ? read : FeatureOrder{},
+                     behind =
+                         is_linear(node) || is_recurrent(node) || vector ? order_behind_of_image(operations, at) : FeatureOrder{};
+  if (read.lost)
     throw_no_place(path, name,
-                   "features of a flattened image reach it through the layer " + std::string(before.lost->kind) +
+                   "features of a flattened image reach it through the layer " + std::string(read.lost->kind) +
                        ", behind which their order in PyTorch is not known: let a Linear stand before that layer");
   if (behind.lost) throw_image_lost(path, name, *behind.lost);
   const bool both = !before.none() && !behind.none();
@@ -214,7 +102,7 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
     a.shape = {out, in};
     a.file = {0, 0, 1, in};
   }
-  if (is_linear(node) || is_recurrent(node) || is_normalization(node)) features_in_order(a, operations, e, path, name);
+  features_in_order(a, operations, e, path, name);
   return a;
 }
 
