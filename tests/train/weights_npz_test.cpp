@@ -28,6 +28,7 @@
 #include <skein/nn/tanh.hpp>
 #include <skein/tensor/create.hpp>
 #include <skein/train/predictor.hpp>
+#include <skein/train/feature_order.hpp>
 #include <skein/train/weights_npz.hpp>
 
 #include "../support/own_layers.hpp"
