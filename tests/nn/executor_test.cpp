@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cmath>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -13,6 +14,8 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/executor.hpp>
 #include <skein/nn/recompute.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/optim/state.hpp>
 
 #include <skein/nn/tanh.hpp>
 
@@ -41,6 +44,15 @@ template <bool Last> struct Copy {
   }
   template <class In, class Frame> static void backward(Frame& f) {
     if (f.dx) std::copy_n(f.dy, f.batch * sk::sample_pitch(In::extents), f.dx);
+  }
+};
+
+/// A copy, whose backward throws while it is told to.
+bool throws = false;
+struct Throws : Copy<false> {
+  template <class In, class Frame> static void backward(Frame& f) {
+    if (throws) throw std::runtime_error("in backward");
+    Copy<false>::backward<In>(f);
   }
 };
 
@@ -152,6 +164,45 @@ TEST_CASE("gradients of parts add up to that of the whole", "[nn]") {
     CHECK(sums.weight == 27);
     for (std::size_t i = 0; i < whole.size(); ++i) CHECK(model.gradients()[i] == Approx(whole[i]).margin(1e-15));
   }
+}
+
+TEST_CASE("an evaluation between the calls of an accumulation leaves its sums and gradients alone", "[nn]") {
+  using Model = Double<nn::Sequential<Linear<5, true>, Tanh, Linear<3>>, sk::Shape<4>>;
+  Model model{sk::Seed{5}};
+  Data<Model> data(9);
+  for (int threads : {1, 2}) {
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 9, .execution = sk::Execution::layer_wise, .threads = threads}};
+    const double scale = 1 / executor.expected_batch_weight(9);
+    executor.forward_backward(data.part(0, 5), {.scale = scale});
+    const auto plain = executor.forward_backward(data.part(5, 9), {.scale = scale, .accumulate = true});
+    const std::vector<double> gradients(model.gradients().begin(), model.gradients().end());
+    executor.forward_backward(data.part(0, 5), {.scale = scale});
+    const auto evaluated = executor.evaluate(data.part(0, 9));
+    const auto sums = executor.forward_backward(data.part(5, 9), {.scale = scale, .accumulate = true});
+    CHECK(sums.weight == plain.weight);
+    CHECK(sums.loss == plain.loss);
+    CHECK(evaluated.weight == 27);
+    CHECK(executor.evaluate(data.part(0, 2)).weight == 6);
+    CHECK(std::equal(gradients.begin(), gradients.end(), model.gradients().begin()));
+  }
+}
+
+TEST_CASE("gradients that a call was making which threw make no step, and none are added to them", "[nn]") {
+  using Model = Double<nn::Sequential<Linear<5, true>, Tanh, Throws, Linear<3>>, sk::Shape<4>>;
+  Model model{sk::Seed{5}};
+  Data<Model> data(4);
+  sk::optim::BoundOptimizer optimizer{sk::optim::Sgd{.lr = 0.1f}, model};
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 4, .threads = 1}};
+  executor.forward_backward(data.batch);
+  optimizer.step(model);
+  executor.forward_backward(data.batch);
+  throws = true;
+  CHECK_THROWS_WITH(executor.forward_backward(data.batch), "in backward");
+  throws = false;
+  CHECK_THROWS_WITH(optimizer.step(model), Catch::Contains("has thrown"));
+  CHECK_THROWS_WITH(executor.forward_backward(data.batch, {.accumulate = true}), Catch::Contains("which threw"));
+  executor.forward_backward(data.batch);
+  optimizer.step(model);
 }
 
 TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn]") {

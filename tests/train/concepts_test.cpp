@@ -47,6 +47,13 @@ struct CannotCount : Alone {
 };
 static_assert(!sk::train::IsTrainStep<NoArrays> && !sk::train::IsTrainStep<CannotCount> && !sk::train::IsTrainStep<Model>);
 
+/// Samples of so many values, with zeros in the gaps.
+std::vector<float> rows(long samples, int width) {
+  std::vector<float> all(static_cast<std::size_t>(samples * sk::row_pitch(width)));
+  for (long i = 0; i < samples; ++i) std::fill_n(all.begin() + i * sk::row_pitch(width), width, 0.1f * static_cast<float>(i));
+  return all;
+}
+
 }  // namespace
 
 TEST_CASE("a step of a pipeline leaves no update out: what asks for it is refused") {
@@ -55,11 +62,7 @@ TEST_CASE("a step of a pipeline leaves no update out: what asks for it is refuse
   auto model = pipeline.model<sk::Shape<4>>(sk::Seed{2});
   Staged step(model, {}, {.lr = 0.1f}, pipeline);
   step.reserve({.capacity = 4, .threads = 1});
-  std::vector<float> x(static_cast<std::size_t>(4 * sk::row_pitch(4))), y(static_cast<std::size_t>(4 * sk::row_pitch(2)));
-  for (long sample = 0; sample < 4; ++sample) {
-    std::fill_n(x.begin() + sample * sk::row_pitch(4), 4, static_cast<float>(sample));
-    std::fill_n(y.begin() + sample * sk::row_pitch(2), 2, 0.5f);
-  }
+  const std::vector<float> x = rows(4, 4), y = rows(4, 2);
   sk::BatchView<float> batch{.x = x.data(), .pitch = sk::row_pitch(4), .targets = y.data(), .target_pitch = sk::row_pitch(2)};
   batch.count = batch.global_count = 4;
   try {
@@ -68,6 +71,40 @@ TEST_CASE("a step of a pipeline leaves no update out: what asks for it is refuse
   } catch (const sk::ArgumentError& e) { CHECK(std::string(e.what()).find("the stages update one by one") != std::string::npos); }
   CHECK(step.steps() == 0);
   CHECK(step.step(batch).mean() > 0);
+}
+
+TEST_CASE("an evaluation in an accumulation leaves the step what it is; memory made anew ends it") {
+  const std::vector<float> x = rows(64, 4), y = rows(64, 2);
+  const auto batch = [&](long count) {
+    return sk::BatchView<float>{.x = x.data(),
+                                .pitch = sk::row_pitch(4),
+                                .targets = y.data(),
+                                .target_pitch = sk::row_pitch(2),
+                                .count = count,
+                                .global_count = count};
+  };
+  const auto trained = [&](bool evaluates, int threads) {
+    Model model{sk::Seed{1}};
+    sk::train::TrainStep step(model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{});
+    step.reserve({.capacity = 64, .threads = threads});
+    step.step(batch(8), {.update = false});
+    if (evaluates) {
+      CHECK(step.evaluate(batch(64)).weight == 128);
+      CHECK(step.evaluate(batch(4), true).weight == 136);
+    }
+    CHECK(step.step(batch(8), {.accumulate = true}).weight == 32);
+    if (evaluates) CHECK(step.evaluate(batch(4), true).weight == 144);
+    return std::vector<float>(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
+  };
+  for (int threads : {1, 2}) CHECK(trained(false, threads) == trained(true, threads));
+
+  Model model{sk::Seed{1}};
+  sk::train::TrainStep step(model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{});
+  step.reserve({.capacity = 8, .threads = 1});
+  step.step(batch(8), {.update = false});
+  step.reserve({.capacity = 64, .threads = 1});
+  CHECK_THROWS_AS(step.step(batch(8), {.accumulate = true}), sk::ArgumentError);
+  CHECK(step.step(batch(8)).weight == 16);
 }
 
 TEST_CASE("a train step's arrays: parts of this rank, whole ones with zeros for what is frozen, and set from the host") {

@@ -114,6 +114,7 @@ class Executor {
     const double weight = expected_batch_weight(call.of_samples > 0 ? call.of_samples : batch.count);
     const nn::PassCall pass =
         nn::resolve_call(call, weight, call.key != 0 ? call.key : random_key(model().seed().value, ++calls_));
+    model().set_gradient_state(nn::GradientState::lost);  // until all are made
     begin(batch, pass);
     const bool summed = ready_.summed();
     run([&](Worker& w) {
@@ -177,6 +178,7 @@ class Executor {
   SKEIN_NOINLINE void forward_backward(const Worker& w, const View& batch, const nn::PassCall& call,
                                        const nn::ExecutorSinks& sinks = {}) {
     State& s = memory_.state(w.index);
+    turn_to(s, false);
     memory_.forget_packed(s, call.accumulate);
     memory_.refresh(w, s);
     s.run.context.key = call.key;
@@ -205,9 +207,11 @@ class Executor {
   /// Worker 0, after the others have arrived, before a barrier: reports what has not been reported to the sink.
   void finish() { ready_.finish(); }
 
-  /// The sums are those of this batch, or with `accumulate` those of the last calls too.
+  /// The sums are those of this batch, or with `accumulate` those of the evaluations before too. Those of an accumulation that
+  /// is under way stay.
   void evaluate(const Worker& w, const View& batch, bool accumulate = false) {
     State& s = memory_.state(w.index);
+    turn_to(s, true);
     memory_.refresh(w, s);
     if (!accumulate) {
       s.sums = {};
@@ -254,6 +258,10 @@ class Executor {
                  "before: each sample goes on where the one in its place has ended; executor.reset_states() begins "
                  "with zeros",
                  batch.count, before));
+  }
+  void turn_to(State& s, bool evaluation) {
+    if (s.evaluates != evaluation) std::swap(s.sums, s.of_other), s.evaluates = evaluation;
+    step_memory_.turn_to(evaluation);
   }
   /// What the layers' states are those of.
   static void carry_state(State& s, long samples) {

@@ -132,6 +132,9 @@ inline void check_accumulation(const ExecutorCall& call, GradientState state, lo
     throw ArgumentError(
         "forward_backward: .accumulate adds to gradients that have made a step already: leave it out in the first call of each "
         "step");
+  if (call.accumulate && state == GradientState::lost)
+    throw ArgumentError(
+        "forward_backward: .accumulate adds to gradients that a call was making which threw: begin the step again, without it");
 }
 /// Throws ArgumentError for a factor of the gradient that is none: what a call of so many samples says of it.
 inline void check_call(const ExecutorCall& call, long samples) {

@@ -10,7 +10,8 @@ enum class GradientState : unsigned char {
   none,  ///< nobody has made any
   made,  ///< an executor has, or the user may have written them
   used,  ///< a step has used them
-  part   ///< an executor has made a part of them, which nobody else has seen
+  part,  ///< an executor has made a part of them, which nobody else has seen
+  lost   ///< the call that was to make them has thrown, or has not ended
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -21,6 +21,8 @@ template <> class StepMemory<Cpu> {
   /// Writes the numbers of the step that begins; the device has them when what follows runs there.
   static constexpr void begin(const ops::StepValues&) {}
   static constexpr const ops::StepValues* values() { return nullptr; }
+  /// From now on sums are those of an evaluation, or of training; the others are kept.
+  static constexpr void turn_to(bool) {}
   static constexpr double* sums() { return nullptr; }
   static constexpr void clear_sums() {}
   /// Blocks until what the calling thread has given to the device is done: another thread may go on with the same memory.

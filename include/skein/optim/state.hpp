@@ -73,7 +73,7 @@ template <class Model> constexpr long stored_of() { return Model::program.stored
 /// Throws ArgumentError: the optimizer's state is that of the weights of another model, of the same layout.
 [[noreturn]] void refuse_other_weights();
 /// Throws ArgumentError: a step would use gradients that a step has used already, or that nobody has made.
-[[noreturn]] void refuse_gradients(bool used);
+[[noreturn]] void refuse_gradients(nn::GradientState state);
 /// Throws ArgumentError for values that are no rate, or no norm to clip by.
 void refuse_rate(double lr);
 inline void check(const UpdateOptions& o) {
@@ -128,8 +128,8 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     [[maybe_unused]] const typename Memory<Device>::Current there(model.where());
     detail::check(options);
     if (const nn::GradientState state = model.gradient_state();
-        state == nn::GradientState::none || state == nn::GradientState::used) [[unlikely]]
-      detail::refuse_gradients(state == nn::GradientState::used);
+        state != nn::GradientState::made && state != nn::GradientState::part) [[unlikely]]
+      detail::refuse_gradients(state);
     const Scalar* gradients[] = {model.gradient_arena().data};
     StepCall<Scalar> call{
         .step = steps_ + 1, .lr = options.lr.value_or(static_cast<double>(optimizer_.lr)), .gradients = gradients};

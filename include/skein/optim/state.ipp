@@ -33,11 +33,14 @@ SKEIN_INLINE void refuse_other_weights() {
       "step: the optimizer was made with another model, whose momentum and step count it has: each model has an optimizer of its "
       "own");
 }
-SKEIN_INLINE void refuse_gradients(bool used) {
+SKEIN_INLINE void refuse_gradients(nn::GradientState state) {
+  if (state == nn::GradientState::lost)
+    throw ArgumentError("step: the call that was to make the gradients has thrown: make them again before the step");
   throw ArgumentError(
-      used ? "step: these gradients have made a step already: executor.forward_backward(batch) makes new ones before "
-             "each step"
-           : "step: the model has no gradients: executor.forward_backward(batch) makes them before each step");
+      state == nn::GradientState::used
+          ? "step: these gradients have made a step already: executor.forward_backward(batch) makes new ones before "
+            "each step"
+          : "step: the model has no gradients: executor.forward_backward(batch) makes them before each step");
 }
 SKEIN_INLINE void refuse_rate(double lr) {
   throw ArgumentError(text("step: .lr is {}: a rate is finite and not negative; without it the optimizer's own", lr));

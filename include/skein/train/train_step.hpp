@@ -67,6 +67,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         options.block == asked_.block && options.threads == asked_.threads && options.denormals == asked_.denormals)
       return;
     parts_.device.forget();
+    executor = nullptr, accumulated_ = 0;  // its gradients are gone: the next step is a new one
     auto made = std::make_unique<Executor>(model(), loss(), options);
     constexpr bool tokens = is_tokens<typename Model::input>;
     parts_.device.reserve(
@@ -74,10 +75,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
     parts_.buffers.reserve(model());
+    parts_.memory.reserve(*made, Parts::stored, virtual_shards > 0);
+    parts_.curvature.attach(*made);
+    if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(made->subtree_sums());
     executor = std::move(made), asked_ = options;  // now that all is there: else the next call would take a part for all
-    parts_.memory.reserve(*executor, Parts::stored, virtual_shards > 0);
-    parts_.curvature.attach(*executor);
-    if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(executor->subtree_sums());
   }
 
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums

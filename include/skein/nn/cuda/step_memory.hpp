@@ -13,7 +13,7 @@ namespace skein::inline SKEIN_ABI::nn {
 
 template <> class StepMemory<Cuda> {
  public:
-  explicit StepMemory(Cuda where = {}) : where_(where), arguments_(1024, where), sums_(4, where) {}
+  explicit StepMemory(Cuda where = {}) : where_(where), arguments_(1024, where), sums_{Sums(4, where), Sums(4, where)} {}
 
   using Here = cuda::UseDevice;
   Here enter() const { return Here(where_); }
@@ -25,8 +25,9 @@ template <> class StepMemory<Cuda> {
     if (!held_) upload();
   }
   const ops::StepValues* values() const { return values_; }
-  double* sums() { return sums_.data(); }
-  void clear_sums() { sums_.clear(); }
+  void turn_to(bool evaluation) { evaluates_ = evaluation; }
+  double* sums() { return sums_[evaluates_].data(); }
+  void clear_sums() { sums_[evaluates_].clear(); }
   void wait() const { cuda::synchronize(where_); }
   void take_over() const {
     if (!given_) return;
@@ -42,7 +43,7 @@ template <> class StepMemory<Cuda> {
   /// Blocks: the sums as they are when all that the stream was given is done.
   LossSums read_sums() const {
     double s[3];
-    Memory<Cuda>::to_host(s, sums_.data(), sizeof s, where_);
+    Memory<Cuda>::to_host(s, sums_[evaluates_].data(), sizeof s, where_);
     return {s[0], s[1], s[2]};
   }
 
@@ -72,9 +73,12 @@ template <> class StepMemory<Cuda> {
   }
 
  private:
+  using Sums = Arena<double, Cuda>;
+
   Cuda where_;
   cuda::Arguments arguments_;
-  Arena<double, Cuda> sums_;
+  Sums sums_[2];  // of training, of evaluations
+  bool evaluates_ = false;
   const ops::StepValues* values_ = nullptr;
   std::unique_ptr<cuda::Event> given_;  // by the thread that handed over
   bool held_ = false;

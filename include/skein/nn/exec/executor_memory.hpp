@@ -47,6 +47,8 @@ class ExecutorMemory {
     Set* set = nullptr;
     Scalar* outputs = nullptr;  ///< (batch, output_pitch), of all workers
     LossSums sums{};            ///< of its samples, in the last call or accumulated calls
+    LossSums of_other{};        ///< those of training while it evaluates, and the other way round
+    bool evaluates = false;
     std::uint64_t packed_version = 0;
     long continues = 0;  ///< samples of its last call, whose states are still there; 0: none
   };
