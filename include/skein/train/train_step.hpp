@@ -234,7 +234,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             .expected_weight = expected_weight_};
   }
   /// The region of a step; on a device it may be captured, and replayed. One that throws was no step: it is not counted, and an
-  /// accumulation begins anew.
+  /// accumulation begins anew (but the factors of Kfac may have its batch in them already).
   void launch(State& step, const optim::StepOptions& options) {
     const bool captures = capturable(parts_, step);
     if (options.graph && !captures) note_not_captured(parts_, step);

@@ -110,7 +110,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return loop_.evaluate(steps, data, options);
   }
 
-  /// The outputs for each row of x, (samples, outputs). This rank alone. Throws ArgumentError where a TableEncoder is kept.
+  /// The outputs for each row of x, (samples, outputs). This rank alone; under a Pipeline all its ranks call it, with the same
+  /// rows. Throws ArgumentError where a TableEncoder is kept.
   template <int Rank> Tensor<Scalar, 2, Device> predict(TensorView<const Element, Rank, Device> x) {
     const train::CallOfTrainer<TrainStep> call(calls_, "predict", train_step_);
     train::refuse_rows_of_tensor(kept_);
