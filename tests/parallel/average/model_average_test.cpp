@@ -66,6 +66,37 @@ TEST_CASE("an epoch that ends with an average of the warm-up has had its average
   CHECK(state.epoch_ends(1));
 }
 
+TEST_CASE("a sum that a fit has left under way is none of the weights that the next one begins with", "[parallel]") {
+  using namespace sk::parallel;
+  support::on_threads(2, [](sk::ThreadComm& world) {
+    std::vector<float> parameters(16), gradients(32);
+    Replica<float, sk::Cpu> replica;
+    replica.parameters = {parameters.data(), 16};
+    replica.gradients = {gradients.data(), 32};
+    replica.stored = 16;
+    const auto check = [&](auto policy, bool saves) {
+      auto state = policy.bind(replica);
+      std::fill(parameters.begin(), parameters.end(), 1.0f);
+      state.start();
+      for (const std::int64_t step : {1, 2}) {
+        (void)state.before_step(step);
+        (void)state.after_step({.step = step, .samples = 4});  // the second begins an exchange
+      }
+      if (saves) state.before_save();
+      std::fill(parameters.begin(), parameters.end(), 5.0f);  // a callback has thrown, and a file was loaded
+      state.start();
+      (void)state.before_step(3);
+      RANK_CHECK(!state.after_step({.step = 3, .samples = 4}));
+      RANK_CHECK(parameters == std::vector<float>(16, 5.0f));
+    };
+    for (const bool saves : {false, true}) {
+      check(ModelAverage{world, {.delay = 1}, Period<2>{}}, saves);
+      check(ModelAverage{world, {.delay = 1}, Period<2>{}, DiLoCo{}}, saves);
+      check(PostLocalSgd{world, {.delay = 1}, SyncFirst<1>{}, Period<2>{}}, saves);
+    }
+  });
+}
+
 TEST_CASE("options of averaging that make no sense are refused", "[parallel]") {
   sk::SelfComm self;
   const auto refused = [&](sk::parallel::ModelAverageOptions options) {
