@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/identity.hpp>
@@ -16,6 +17,7 @@
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/tensor/create.hpp>
 #include <skein/train/predictor.hpp>
 #include <skein/train/trainer.hpp>
 #include <skein/train/weights_file.hpp>
@@ -145,6 +147,23 @@ TEST_CASE("a training goes on with the loss that it began with", "[train]") {
                                     "one; load_weights(path) takes the weights alone"));
   CHECK_NOTHROW(other.load_weights(folder / "training"));
   CHECK_NOTHROW(trainer.load(folder / "training"));
+}
+
+TEST_CASE("within a fit no weights are loaded into its model", "[train]") {
+  Saved saved;
+  Five model{sk::Seed{2}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}};
+  std::vector<float> before;
+  sk::FitOptions options{.epochs = 1, .batch = 4, .progress = false, .threads = 1};
+  options.callbacks.add([&](sk::train::EpochRecord&) {
+    before = all(model);
+    CHECK_THROWS_WITH(trainer.load_weights(saved.path),
+                      Catch::Contains("within a fit, as in a callback, none is begun or loaded"));
+  });
+  trainer.fit(sk::data::from_tensors(sk::ones<float>(8, 4), sk::ones<float>(8, 5)), options);
+  CHECK(!before.empty());
+  CHECK(all(model) == before);
+  CHECK_NOTHROW(trainer.load_weights(saved.path));
 }
 
 TEST_CASE("load of a file that has weights alone says so, whether the optimizer has state or none", "[train]") {
