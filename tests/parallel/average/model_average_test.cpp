@@ -146,3 +146,33 @@ TEST_CASE("a training with an outer optimizer goes on with the same bits", "[par
             },
             {.deadline = 120});
 }
+
+TEST_CASE("a file of another outer optimizer is refused before anything is changed, the kept weights among it", "[parallel]") {
+  const support::TemporaryFolder folder;
+  sk::SelfComm self;
+  cases::Even points;
+  const auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  const auto with = [&](const auto& outer, const auto& use) {
+    cases::cases::Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f},
+                        sk::parallel::ModelAverage{self, sk::parallel::Period<4>{}, outer}};
+    sk::FitOptions options{.epochs = 2, .batch = 24, .progress = false, .threads = 1};
+    use(trainer, options);
+  };
+  with(sk::parallel::DiLoCo{}, [&](auto& trainer, auto& options) {
+    trainer.fit(data, options);
+    trainer.save(folder / "other");
+  });
+  with(sk::parallel::DiLoCo{sk::optim::Adam{.lr = 0.01f}}, [&](auto& trainer, auto& options) {
+    options.callbacks.add([](sk::train::EpochRecord& r, sk::train::FitControl& c) {
+      if (r.epoch == 1) c.keep_weights();
+      else c.stop("half of it");
+    });
+    options.epochs = 3;
+    trainer.fit(data, options);
+    trainer.save(folder / "before");
+    CHECK_THROWS_WITH(trainer.load(folder / "other"), Catch::Contains("another outer optimizer"));
+    trainer.save(folder / "after");
+    CHECK(support::read_file(folder / "after") == support::read_file(folder / "before"));
+  });
+}
