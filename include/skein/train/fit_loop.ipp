@@ -240,8 +240,8 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   if (auto* const validation = work.batches.validation()) {
     steps.average_buffers();
     record.validation = evaluate_loader(steps, facts_, *validation, work.metrics);
-    if (!record.validation.measured())  // it is NaN: the line of the epoch leaves it out
-      work.progress.line(text("the validation loss of epoch {} is not a number", epoch_number()));
+    if (!record.validation.measured())  // the line of the epoch leaves it out
+      work.progress.line(text("the validation of epoch {} has no loss: it is not a number, or no sample counts", epoch_number()));
   }
   record.seconds = work.figures.seconds_of_epoch();
   place().epoch += 1;
