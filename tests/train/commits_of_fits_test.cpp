@@ -13,6 +13,8 @@
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/core/text.hpp>
+#include <skein/data/map.hpp>
+#include <skein/data/normalization.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/tanh.hpp>
@@ -282,6 +284,70 @@ TEST_CASE("where ranks have other weights there is no commit, and the next start
   check(3, {trials[0], trials[2]}, [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world}; });
   // Its owner's value takes the place of the weight in the next step.
   check(3, {trials[1]}, [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}; });
+}
+
+TEST_CASE("a commit that a fit refuses has changed nothing of its training", "[train]") {
+  const support::TemporaryFolder folder;
+  const Points points(48);
+  const sk::data::Normalization halved{.mean = {0.0}, .deviation = {2.0}}, shifted{.mean = {0.5}, .deviation = {1.0}};
+  const auto fit = [&](Model& model, auto& trainer, const sk::data::Normalization& normalization, int epochs) {
+    sk::FitOptions o = options_of(epochs);
+    o.checkpoint = {.folder = folder / "run"};
+    trainer.fit(sk::data::map(points.set(), normalization), o);
+    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+  };
+  {
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+    trainer.keep(halved);
+    trainer.keep("unit", std::string("metre"));
+    fit(model, trainer, halved, 3);
+  }
+  Model model{sk::Seed{9}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  trainer.keep("unit", std::string("mile"));
+  const std::vector<float> before(model.parameters().begin(), model.parameters().end());
+  const auto refused = [&](const sk::data::Normalization& normalization, int epochs) {
+    const std::string words = said([&] { fit(model, trainer, normalization, epochs); });
+    CHECK(std::vector<float>(model.parameters().begin(), model.parameters().end()) == before);
+    CHECK(trainer.template kept<std::string>("unit") == "mile");
+    CHECK(trainer.train_step().steps() == 0);
+    return words;
+  };
+  CHECK_THAT(refused(halved, 2), Catch::Contains("its weights are not those of 2 epochs"));
+  CHECK_THAT(refused(shifted, 4),
+             Catch::Contains("fit, which goes on from the .checkpoint folder: the normalization that is kept"));
+  CHECK(fit(model, trainer, halved, 4) != before);
+  CHECK(trainer.kept<std::string>("unit") == "metre");
+  CHECK(trainer.train_step().steps() == 16);
+}
+
+TEST_CASE("where one rank cannot read a commit, no rank takes anything of it", "[train]") {
+  const support::TemporaryFolder folder;
+  const Points points(48);
+  std::vector<std::string> words(2);
+  std::vector<int> changed(2);
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
+    sk::FitOptions o = options_of(1);
+    o.checkpoint = {.folder = folder / "run"};
+    trainer.fit(points.set(), o);
+    const auto weights = [&] { return std::vector<float>(model.parameters().begin(), model.parameters().end()); };
+    trainer.fit(points.set(), options_of(1));
+    const std::vector<float> before = weights();
+    sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
+    sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
+    const auto rank = static_cast<std::size_t>(world.rank());
+    words[rank] = said([&] { (void)sk::train::detail::load_commit(folder / (rank == 0 ? "run/step_00000004" : "none"), steps); });
+    changed[rank] = weights() != before;
+    world.barrier();
+    (void)sk::train::detail::load_commit(folder / "run/step_00000004", steps);
+    changed[rank] += weights() != before ? 0 : 1;
+  });
+  CHECK_THAT(words[0], Catch::Contains("fit: rank 1 could not load "));
+  CHECK_THAT(words[1], Catch::Contains("cannot be loaded: "));
+  CHECK(changed == std::vector<int>(2));
 }
 
 TEST_CASE("where ranks drift, the bits with .async do not follow how long the disk takes", "[train]") {

@@ -23,6 +23,7 @@
 #include <skein/train/callbacks.hpp>
 #include <skein/train/fit_figures.hpp>
 #include <skein/train/metrics.hpp>
+#include <skein/train/progress.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/naive_layers.hpp"
@@ -119,6 +120,40 @@ TEST_CASE("accuracies and metrics are of the labels that the loss does not ignor
       for (const auto& step : history.steps()) of_steps += step.accuracy;
       CHECK(of_steps > 1.5);  // of three: their numbers of labels differ
     }
+}
+
+TEST_CASE("a validation in which no label counts has measured nothing: no epoch of it is the best for ever", "[train]") {
+  std::vector<float> x;
+  std::vector<int> labels;
+  for (int i = 0; i < 24; ++i) {
+    for (int k = 0; k < 3; ++k) x.push_back(k == i % 3 ? 1.0f : 0.0f);
+    labels.push_back(i % 3);
+  }
+  using Small = sk::Model<nn::Linear<3>, sk::Shape<3>>;
+  const nn::CrossEntropy loss{.ignore_label = 255};
+  const auto data = sk::data::from_tensors(x, sk::Extents{1, {3}}, labels),
+             none = sk::data::from_tensors(x, sk::Extents{1, {3}}, std::vector<int>(24, 255));
+  const auto trained = [&](bool validates) {
+    Small model{sk::Seed{1}};
+    sk::Trainer trainer{model, loss, sk::optim::Sgd{.lr = 0.5f}};
+    sk::FitOptions options{.epochs = 4, .batch = 8, .progress = false, .threads = 1};
+    options.callbacks = {sk::train::EarlyStopping{.patience = 1, .restore_best = true}};
+    if (validates) options.validate = none;
+    const sk::History history = trainer.fit(data, options);
+    REQUIRE(history.size() == 4);
+    for (const auto& epoch : history.epochs()) CHECK_FALSE(epoch.validation.measured());
+    CHECK(history.best().epoch == 4);
+    const std::string csv = history.csv(), last = csv.substr(csv.rfind('\n', csv.size() - 2));
+    CHECK(last.find(",,,") != std::string::npos);  // no validation loss, no validation accuracy
+    std::string line;
+    sk::train::append_epoch(line, history.back(), 4);
+    CHECK(line.find("validation") == std::string::npos);
+    const auto scores = trainer.evaluate(none, {.metrics = {sk::train::Accuracy{}}});
+    CHECK_FALSE(scores.measured());
+    CHECK(std::isnan(*scores.find("accuracy")));
+    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+  };
+  CHECK(trained(true) == trained(false));
 }
 
 TEST_CASE("fit learns, and its history says how", "[train]") {

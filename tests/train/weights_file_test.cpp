@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include <skein/data/from_tensors.hpp>
+#include <skein/data/normalization.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/dropout.hpp>
 #include <skein/nn/identity.hpp>
@@ -16,6 +18,7 @@
 #include <skein/nn/tanh.hpp>
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/tensor/create.hpp>
 #include <skein/train/predictor.hpp>
 #include <skein/train/trainer.hpp>
 #include <skein/train/weights_file.hpp>
@@ -145,6 +148,46 @@ TEST_CASE("a training goes on with the loss that it began with", "[train]") {
                                     "one; load_weights(path) takes the weights alone"));
   CHECK_NOTHROW(other.load_weights(folder / "training"));
   CHECK_NOTHROW(trainer.load(folder / "training"));
+}
+
+TEST_CASE("within a fit no weights are loaded into its model", "[train]") {
+  Saved saved;
+  Five model{sk::Seed{2}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}};
+  std::vector<float> before;
+  sk::FitOptions options{.epochs = 1, .batch = 4, .progress = false, .threads = 1};
+  options.callbacks.add([&](sk::train::EpochRecord&) {
+    before = all(model);
+    CHECK_THROWS_WITH(trainer.load_weights(saved.path),
+                      Catch::Contains("within a fit, as in a callback, none is begun or loaded"));
+  });
+  trainer.fit(sk::data::from_tensors(sk::ones<float>(8, 4), sk::ones<float>(8, 5)), options);
+  CHECK(!before.empty());
+  CHECK(all(model) == before);
+  CHECK_NOTHROW(trainer.load_weights(saved.path));
+}
+
+TEST_CASE("a part of a file's weights leaves a predictor what was kept with the others", "[train]") {
+  Saved saved;
+  Five model{sk::Seed{2}};
+  sk::Trainer trainer{saved.model, nn::Mse{}, sk::optim::Adam{}};
+  trainer.save_weights(saved.folder / "head");
+  trainer.keep(sk::data::Normalization{.mean = {0.5}, .deviation = {0.25}});
+  trainer.keep("unit", std::string("metre"));
+  trainer.save_weights(saved.folder / "all");
+  sk::Predictor predictor{model};
+  const auto predicted = [&] {
+    const auto y = predictor.predict(sk::ones<float>(3, 4));
+    return std::vector<float>(y.data(), y.data() + y.size());
+  };
+  predictor.load(saved.folder / "all");
+  const std::vector<float> normalised = predicted();
+  predictor.load(saved.folder / "head", {.only = "3.*"});
+  CHECK(predictor.kept<std::string>("unit") == "metre");
+  CHECK(predicted() == normalised);
+  predictor.load(saved.folder / "head");
+  CHECK_THROWS_WITH(predictor.kept<std::string>("unit"), Catch::Contains("no object \"unit\""));
+  CHECK(predicted() != normalised);
 }
 
 TEST_CASE("load of a file that has weights alone says so, whether the optimizer has state or none", "[train]") {

@@ -2,6 +2,7 @@
 // Which commit of a folder a program that is started again goes on from: the newest one that is whole on every rank. Collective.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,9 +31,17 @@ namespace detail {
 void lock_for_ranks(CommitFolder& folder, SavedTraining& training);
 /// Says that commits were skipped, on the error output.
 void say_skipped(const FoundCommit& found, const std::string& folder);
-/// All ranks: where the training of a commit that find_commit() has found stands. Where one cannot read it, all throw.
-TrainingPosition place_of_commit(const std::string& path, SavedTraining& training);
-/// All ranks: what find_commit() has found. Its hashes were checked, so that its tables are now.
+/// What of a commit is looked at before anything of it is taken.
+struct CommitRecords {
+  TrainingPosition place{};
+  KeptObjects kept{};
+};
+/// All ranks: those of a commit that find_commit() has found. Where one cannot read them, all throw.
+CommitRecords records_of_commit(const std::string& path, SavedTraining& training);
+/// All ranks: where the check of one throws, all throw: that rank the same again.
+void check_commit(const CommitFolder& folder, SavedTraining& training, const std::function<void()>& check);
+/// All ranks: what find_commit() has found. Its hashes were checked, so that its tables are now. Where one cannot read it, all
+/// throw, and nothing is changed on any.
 LoadedTraining load_commit(const std::string& path, SavedTraining& training);
 }  // namespace detail
 

@@ -111,26 +111,49 @@ SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folde
     std::fprintf(stderr, "fit: goes on from step %lld of %s\n", static_cast<long long>(found.step), in_quotes(folder).c_str());
 }
 
-/// All ranks read something of a commit; where one cannot, all throw.
-inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void()>& read) {
+/// All ranks read something of a commit: read(before_change), which calls that when all is read, and then changes what is
+/// trained. Where one cannot read it, all throw, and nothing is changed on any.
+inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void(const FileRead&)>& read) {
   std::string failure;
-  noting(failure, read);
-  (void)agree_on_failure(
-      training, {}, failure, [&] { throw FileError(path, -1, "cannot be loaded: " + failure); },
-      [&](int rank, const std::string& reason) { return text("fit: rank {} could not load {}: {}", rank, path, reason); });
+  std::exception_ptr of_another;
+  const auto agree = [&] {
+    (void)agree_on_failure(
+        training, {}, failure, [&] { throw FileError(path, -1, "cannot be loaded: " + failure); },
+        [&](int rank, const std::string& reason) { return text("fit: rank {} could not load {}: {}", rank, path, reason); });
+  };
+  noting(failure, [&] {
+    read([&](std::uint64_t) {
+      try {
+        agree();
+      } catch (...) {
+        of_another = std::current_exception();
+        throw;
+      }
+    });
+  });
+  if (of_another) std::rethrow_exception(of_another);
+  agree();  // who could not read meets the others in before_change; they meet here once more
 }
 
-SKEIN_INLINE TrainingPosition place_of_commit(const std::string& path, SavedTraining& training) {
-  TrainingPosition place;
-  read_on_all(path, training, [&] { CheckpointReader(path, Verify::Table).read_object("place", place); });
-  return place;
+SKEIN_INLINE CommitRecords records_of_commit(const std::string& path, SavedTraining& training) {
+  CommitRecords records;
+  read_on_all(path, training, [&](const FileRead&) {
+    CheckpointReader reader(path, Verify::Table);
+    reader.read_object("place", records.place);
+    records.kept.read(reader);
+  });
+  return records;
+}
+
+SKEIN_INLINE void check_commit(const CommitFolder& folder, SavedTraining& training, const std::function<void()>& check) {
+  (void)said_by_all(folder, training, [&] { return check(), std::string(); });
 }
 
 SKEIN_INLINE LoadedTraining load_commit(const std::string& path, SavedTraining& training) {
   LoadedTraining loaded;
-  read_on_all(path, training, [&] {
+  read_on_all(path, training, [&](const FileRead& before_change) {
     try {
-      loaded = load_training(path, training, Verify::Table);
+      loaded = load_training(path, training, Verify::Table, before_change);
     } catch (const FileError& e) {
       if (e.error() != 0) throw;
       throw ArgumentError(std::string(e.what()) +

@@ -60,9 +60,9 @@ template <class Scalar> Scores evaluate_loader(EvaluatedTraining<Scalar>& traini
   training.reduce(totals);
   reduce_metrics(training, metrics, rows, static_cast<std::int64_t>(totals[3]) * facts.metric_rows);
   Scores found;
-  found.loss = totals[1] > 0 ? totals[0] / totals[1] : 0;
+  found.loss = totals[1] > 0 ? totals[0] / totals[1] : not_measured;                      // a 0 would be the best loss
   const double counted = totals[3] * static_cast<double>(facts.labels_each) - totals[4];  // whole numbers
-  if (facts.labels) found.accuracy = counted > 0 ? totals[2] / counted : 0;
+  if (facts.labels) found.accuracy = counted > 0 ? totals[2] / counted : not_measured;
   for (const AnyMetric& m : metrics)
     if (m.has_column()) found.set(m.name(), m.value());
   return found;

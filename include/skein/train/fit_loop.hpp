@@ -54,7 +54,7 @@ template <class Scalar> class FitLoop {
   void end_loaded_epoch(Work& work);
   [[noreturn]] void leave(Work& work);
   bool nothing_to_do(const FitOptions& options);
-  void go_on(Steps& steps, const data::DatasetView& train, KeptObjects& kept);
+  void go_on(Steps& steps, const data::DatasetView& train, int epochs, KeptObjects& kept);
   void compare_weights(Work& work, const std::string& when);
   void compare_and_commit(Work& work);
   void commit(Work& work);

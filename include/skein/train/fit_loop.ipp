@@ -32,7 +32,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   const Forget forget{*this};
   commits_ = options.checkpoint.folder.commits({.keep = options.checkpoint.keep, .async = options.checkpoint.async}, steps);
   kept_ = &kept;
-  if (commits_) go_on(steps, train, kept);
+  if (commits_) go_on(steps, train, options.epochs, kept);
   if (nothing_to_do(options)) return std::exchange(history(), History{});
   FitBatches<Scalar> batches(steps, train, options, facts_, state_.seed_of(options.seed, facts_.seed));
   memory_ = {.execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
@@ -73,27 +73,28 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
 }
 
 /// Whether a fit that goes on from a commit has nothing to do: its training has had all its epochs, or was ended for good. Then
-/// it prints a line about it, and the callbacks become those of the commit. Throws ArgumentError where it has had more epochs.
+/// it prints a line about it, and the callbacks become those of the commit.
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
   if (!std::exchange(from_commit_, false) || !(place().ended || place().epoch >= options.epochs)) return false;
-  const std::string about = commits_->nothing_to_do(place(), options.epochs);
-  if (place().epoch + (place().step > 0 ? 1 : 0) > options.epochs && !place().ended)
-    refuse_fewer_epochs(about, place(), options.epochs);
-  Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(about);
+  Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(place(), options.epochs));
   Callbacks callbacks(options.callbacks);
   state_.end_without_fit(callbacks, facts_.rank);
   return true;
 }
 
-/// From the newest commit of the folder, if that is further than a training that was loaded.
-template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::DatasetView& train, KeptObjects& kept) {
+/// From the newest commit of the folder, if that is further than a training that was loaded. Throws ArgumentError, and changes
+/// nothing, where that has had more epochs than are asked for, or its samples were prepared otherwise.
+template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::DatasetView& train, int epochs, KeptObjects& kept) {
+  const auto check = [&](const TrainingPosition& there, const KeptObjects& beside) {
+    if (!there.ended && there.epoch + (there.step > 0 ? 1 : 0) > epochs)
+      refuse_fewer_epochs(commits_->nothing_to_do(there, epochs), there, epochs);
+    check_kept_preparation(beside, train.origin(), train.normalization(), "fit, which goes on from the .checkpoint folder");
+  };
   const auto found = commits_->go_on(state_.loaded() ? steps.steps() : -1, state_.epochs_before(),
-                                     state_.goes_on() ? place().first_step : steps.steps());
+                                     state_.goes_on() ? place().first_step : steps.steps(), check);
   if (!found) return;
-  FileRecords& records = found->records;
-  std::swap(kept, records.kept);
-  resume(steps, std::move(records));
-  check_kept_preparation(kept, train.origin(), train.normalization(), "fit, which goes on from the .checkpoint folder");
+  std::swap(kept, found->records.kept);
+  resume(steps, std::move(found->records));
   from_commit_ = true;
 }
 
@@ -240,8 +241,8 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   if (auto* const validation = work.batches.validation()) {
     steps.average_buffers();
     record.validation = evaluate_loader(steps, facts_, *validation, work.metrics);
-    if (!record.validation.measured())  // it is NaN: the line of the epoch leaves it out
-      work.progress.line(text("the validation loss of epoch {} is not a number", epoch_number()));
+    if (!record.validation.measured())  // the line of the epoch leaves it out
+      work.progress.line(text("the validation of epoch {} has no loss: it is not a number, or no sample counts", epoch_number()));
   }
   record.seconds = work.figures.seconds_of_epoch();
   place().epoch += 1;

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "../data/map.hpp"
 #include "../nn/executor.hpp"
@@ -51,12 +52,15 @@ template <class Model> class Predictor {
                   "the model must outlive its predictor: give it a name, sk::Model<...> model; sk::Predictor predictor{model}");
   }
 
-  /// The weights of what Trainer::save or train::save_weights wrote, and what Trainer::keep put beside them. Throws FileError for
-  /// a file of another network.
+  /// The weights of what Trainer::save or train::save_weights wrote; where all are taken, also what Trainer::keep put beside
+  /// them, in place of what another file had. Throws FileError for a file of another network; nothing is changed then.
   void load(const std::string& path, const LoadOptions& options = {}) {
     const std::lock_guard alone(calls_);
     const nn::WeightsUse::Training changes(executor_.model().weights().use());
-    train::load_weights(path, executor_.model(), options, &kept_);
+    train::KeptObjects beside;
+    train::load_weights(path, executor_.model(), options, &beside);
+    if (!options.whole()) return;  // of a head, which the body's file prepares samples for
+    kept_ = std::move(beside);
     normalization_ = kept_.has(data::Normalization::kept_as)
                          ? kept_.template get<data::Normalization>(data::Normalization::kept_as)
                          : data::Normalization{};

@@ -17,18 +17,21 @@ class CommitsOfFit final : public FitCommits {
       : folder_(path), training_(training), writer_(folder_, options, training) {
     lock_for_ranks(folder_, training);
   }
-  std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step) override {
+  std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step,
+                                        const Check& check) override {
     const FoundCommit found = find_commit(folder_, training_);
     if (training_.rank() == 0) say_skipped(found, folder_.path());
     if (found.step < 0) return nullptr;
     path_ = folder_.commit(found.step);
-    const TrainingPosition place = place_of_commit(path_, training_);
+    const CommitRecords records = records_of_commit(path_, training_);
+    const TrainingPosition& place = records.place;
     if (place.base != epochs || place.first_step != first_step)
       throw ArgumentError(text(
           "fit: {} is a commit of another fit, which began after {} epochs and {} steps, this one after {} and {}: give each "
           "fit of a program a .checkpoint.folder of its own",
           path_, place.base, place.first_step, epochs, first_step));
     if (found.step <= after) return nullptr;
+    check_commit(folder_, training_, [&] { check(place, records.kept); });
     return std::make_unique<LoadedTraining>(load_commit(path_, training_));
   }
   std::string nothing_to_do(const TrainingPosition& place, int epochs) const override {

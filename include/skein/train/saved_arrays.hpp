@@ -90,13 +90,11 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     std::vector<Arena<Scalar>> own = own_arrays(source, mine, drifted);
     source.leave("rank_");
     source.finish();
+    if constexpr (detail::policy_keeps_state<TrainStep>)  // before all that is replaced: it may refuse the file
+      load_policy(own_policy.empty() ? policy : own_policy, kind, source.path());
     own_ = std::move(own);
     if (copies.size() == 2) take_kept(kept, std::move(copies));
     else kept.clear();
-    if constexpr (detail::policy_keeps_state<TrainStep>) {
-      load_policy(policy, kind, source.path());
-      load_policy(own_policy, kind, source.path());
-    }
     [[maybe_unused]] const auto lease = train_step_.model().modify();
     for (std::size_t a = 0; a < staged.size(); ++a) train_step_.arrays().set(static_cast<int>(a), staged[a].data());
     if constexpr (detail::keeps_curvature<TrainStep>) train_step_.curvature().take(std::move(curvature));

@@ -185,6 +185,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// file, all throw. Nothing is changed then, on any rank.
   void load_weights(const std::string& path, const LoadOptions& options = {}) {
     const comm::InPublicCall here(comm::PublicCall::load_weights);
+    const train::ModelInFit not_in_fit(&model());
     policy_state().barrier();  // who has not called this is named
     train::KeptObjects beside;
     const auto read = [&](const train::FileRead& before_change) {

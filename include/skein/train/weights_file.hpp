@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "../nn/load_options.hpp"
@@ -64,7 +65,6 @@ template <class Program, class Scalar> std::uint64_t read_weights(const std::str
   if (options.whole()) check_layers(reader, path, layers_without_weights(program.ops()));
   KeptObjects objects;
   objects.read(reader);
-  if (kept) *kept = objects;
   const auto read = [&](const std::string& prefix, std::span<const plan::Entry> entries, Scalar* to) {
     for (const plan::Entry& e : entries)
       if (const std::string section = prefix + std::string(std::string_view(program.name(e))); weight_matches(options, section))
@@ -72,6 +72,7 @@ template <class Program, class Scalar> std::uint64_t read_weights(const std::str
   };
   read("parameters/", program.parameters(), parameters);
   read("buffers/", program.buffers(), buffers);
+  if (kept) *kept = std::move(objects);
   return reader.hash();
 }
 

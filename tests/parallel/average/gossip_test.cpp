@@ -48,6 +48,32 @@ TEST_CASE("gossip of long weights with a slow neighbour comes to the end of each
                             {.deadline = 20}));
 }
 
+TEST_CASE("weights of neighbours that a fit has left are not averaged with those that the next one begins with", "[parallel]") {
+  for (int n : {2, 3})
+    CHECK_NOTHROW(sk::spawn(n,
+                            [](sk::ThreadComm& world) {
+                              std::vector<double> weights(3, 1.0);
+                              sk::parallel::Replica<double, sk::Cpu> replica;
+                              replica.parameters = {weights.data(), weights.size()};
+                              replica.stored = 3;
+                              sk::parallel::GossipPolicyState<sk::ThreadComm, double, 2> policy_state(world, replica);
+                              policy_state.start();
+                              const auto steps = [&](int first) {
+                                for (int step = first; step < first + 2; ++step) (void)policy_state.after_step({step, 1});
+                              };
+                              if (world.rank() == 0) steps(1);
+                              world.barrier();
+                              if (world.rank() > 0) steps(1);  // rank 0 has not heard of them
+                              policy_state.barrier();          // a callback has thrown, and a file is loaded
+                              weights.assign(3, 5.0);
+                              policy_state.start();
+                              steps(3);
+                              RANK_CHECK(weights == std::vector<double>(3, 5.0));
+                              (void)policy_state.finish();
+                            },
+                            {.deadline = 60}));
+}
+
 TEST_CASE("a neighbour that does not arrive is named", "[parallel]") {
   std::string message;
   try {

@@ -66,6 +66,37 @@ TEST_CASE("an epoch that ends with an average of the warm-up has had its average
   CHECK(state.epoch_ends(1));
 }
 
+TEST_CASE("a sum that a fit has left under way is none of the weights that the next one begins with", "[parallel]") {
+  using namespace sk::parallel;
+  support::on_threads(2, [](sk::ThreadComm& world) {
+    std::vector<float> parameters(16), gradients(32);
+    Replica<float, sk::Cpu> replica;
+    replica.parameters = {parameters.data(), 16};
+    replica.gradients = {gradients.data(), 32};
+    replica.stored = 16;
+    const auto check = [&](auto policy, bool saves) {
+      auto state = policy.bind(replica);
+      std::fill(parameters.begin(), parameters.end(), 1.0f);
+      state.start();
+      for (const std::int64_t step : {1, 2}) {
+        (void)state.before_step(step);
+        (void)state.after_step({.step = step, .samples = 4});  // the second begins an exchange
+      }
+      if (saves) state.before_save();
+      std::fill(parameters.begin(), parameters.end(), 5.0f);  // a callback has thrown, and a file was loaded
+      state.start();
+      (void)state.before_step(3);
+      RANK_CHECK(!state.after_step({.step = 3, .samples = 4}));
+      RANK_CHECK(parameters == std::vector<float>(16, 5.0f));
+    };
+    for (const bool saves : {false, true}) {
+      check(ModelAverage{world, {.delay = 1}, Period<2>{}}, saves);
+      check(ModelAverage{world, {.delay = 1}, Period<2>{}, DiLoCo{}}, saves);
+      check(PostLocalSgd{world, {.delay = 1}, SyncFirst<1>{}, Period<2>{}}, saves);
+    }
+  });
+}
+
 TEST_CASE("options of averaging that make no sense are refused", "[parallel]") {
   sk::SelfComm self;
   const auto refused = [&](sk::parallel::ModelAverageOptions options) {
@@ -114,4 +145,35 @@ TEST_CASE("a training with an outer optimizer goes on with the same bits", "[par
               RANK_CHECK(whole == resumed);
             },
             {.deadline = 120});
+}
+
+TEST_CASE("a file of another outer optimizer is refused before anything is changed, the kept weights among it", "[parallel]") {
+  const support::TemporaryFolder folder;
+  sk::SelfComm self;
+  cases::Even points;
+  const auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  const auto with = [&](const auto& outer, const auto& use) {
+    cases::cases::Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f},
+                        sk::parallel::ModelAverage{self, sk::parallel::Period<4>{}, outer}};
+    sk::FitOptions options{.epochs = 2, .batch = 24, .progress = false, .threads = 1};
+    use(trainer, options);
+  };
+  with(sk::parallel::DiLoCo{}, [&](auto& trainer, auto& options) {
+    trainer.fit(data, options);
+    trainer.save(folder / "other");
+  });
+  with(sk::parallel::DiLoCo{sk::optim::Adam{.lr = 0.01f}}, [&](auto& trainer, auto& options) {
+    options.callbacks.add([](sk::train::EpochRecord& r, sk::train::FitControl& c) {
+      if (r.epoch == 1) c.keep_weights();
+      else c.stop("half of it");
+    });
+    options.epochs = 3;
+    trainer.fit(data, options);
+    trainer.save(folder / "before");
+    CHECK_THROWS_WITH(trainer.load(folder / "other"), Catch::Contains("another outer optimizer"));
+    trainer.save(folder / "after");
+    const bool same = support::read_file(folder / "after") == support::read_file(folder / "before");
+    CHECK(same);
+  });
 }

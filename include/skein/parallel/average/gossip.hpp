@@ -38,6 +38,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 
   void start() {
     if (peers_.empty()) return;
+    flush();
+    for (Peer& p : peers_) p.fresh = false;  // of a fit that an exception ended: they are averaged with no others
     this->comm().assert_same("the models of Gossip", this->common_values("Gossip").add("the bound", Bound));
     this->broadcast_weights();
   }

@@ -42,8 +42,9 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
 
   void start() {
     this->check_place("ModelAverage");
+    before_save();  // what a fit that an exception ended has left under way is a sum of other weights
     anchored_ = false;
-    for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
+    for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_, f.arrived = false;
     if (auto loaded = std::exchange(loaded_, {})) take_loaded(*loaded);
     if (!several()) return;
     comm().assert_same("the models of ModelAverage", common_values());
