@@ -282,12 +282,33 @@ TEST_CASE("Classes that would lie in one folder, and values that are no pixels, 
   CHECK_THAT(says({"2"}), Contains("two classes have the name \"2\""));  // as the third without a name has
   for (const std::string name : {"", ".", "..", "n/a", "../cat"})
     CHECK_THAT(says({name}), Contains("the class name \"" + name + "\" is no name of a folder"));
+  CHECK_THAT(says({".cat"}), Contains("the class name \".cat\" begins with a point: such a folder is hidden"));
   CHECK_FALSE(std::filesystem::exists(folder / "set"));
   CHECK_THAT(fault([&] { write_image_folder(images(3).normalize(0.5, 0.1), folder / "set"); }),
              Contains("sample 0 has the value -5, and pixels") && Contains("set.normalize(0, 1)"));
   const InMemory<float> unknown(sk::Extents{3, {1, 1, 1}}, std::vector<float>{NAN}, std::vector<std::int32_t>{0}, 0, 1,
                                 NonFinite::keep);
   CHECK_THAT(fault([&] { write_image_folder(unknown, folder / "set"); }), Contains("sample 0 has the value nan"));
+}
+
+TEST_CASE("Hidden folders are no classes, and hidden files no images") {
+  const support::TemporaryFolder folder;
+  write_image_folder(images(6), folder / "set");
+  for (const std::string name : {"set/.git", "set/.ipynb_checkpoints", "set/1/.old"}) {
+    std::filesystem::create_directories(folder / name);
+    write(folder / (name + "/1.png"), "no image");
+  }
+  for (const std::string name : {"set/0/.hidden.png", "set/0/._000000.png", "set/.DS_Store"}) write(folder / name, "no image");
+  const ImageFolder read(folder / "set");
+  CHECK(read.class_names() == std::vector<std::string>{"0", "1", "2"});
+  REQUIRE(read.size() == 6);
+  std::int32_t label = -1;
+  for (std::int64_t i = 0; i < 6; ++i) CHECK(sample(read, i, label).size() == 90);
+  std::filesystem::create_directories(folder / "none/.git");
+  CHECK_THAT(fault([&] { ImageFolder(folder / "none"); }), Contains("root/class/image.png"));
+  std::filesystem::create_directories(folder / "hidden/cat");
+  write(folder / "hidden/cat/.1.png", "no image");
+  CHECK_THAT(fault([&] { ImageFolder(folder / "hidden"); }), Contains("a class without samples"));
 }
 
 TEST_CASE("Folders that have no images say so") {

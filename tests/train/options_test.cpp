@@ -132,6 +132,14 @@ TEST_CASE("a schedule that is a rate, or over in the first of many epochs, is re
   CHECK_THAT(refused(optim::cosine(4, 0.1)), over);
   CHECK_THAT(refused(optim::linear(1, 0.2, 4)), over);
   CHECK_THAT(refused(optim::exponential(0.3)), over);
+  CHECK_THAT(refused(optim::multi_step({optim::epochs(0.5), 4})), over);
+  CHECK_THAT(refused(optim::multi_step({optim::epochs(0.5)}) * optim::exponential(0.5)), over);
+  CHECK(refused(optim::multi_step({optim::epochs(0.5)})).empty());  // epochs are meant, and a part of one
+  CHECK(refused(optim::multi_step({optim::share(0.1), optim::epochs(0.8)})).empty());
+  CHECK(refused(optim::then(optim::constant(1), optim::epochs(0.5), optim::constant(0.1))).empty());
+  const auto ends = Catch::EndsWith("as in cosine(), which is that of the fit then");
+  CHECK_THAT(refused(optim::polynomial(optim::epochs(1))), ends);
+  CHECK_THAT(refused(optim::polynomial(5)), !ends && Catch::EndsWith("sk::optim::epochs(5) are epochs"));
   const std::string infinite =
       "fit: the .schedule returns inf for step 3: a factor of the rate is finite and not negative, and 1 is the whole rate";
   CHECK(refused(optim::exponential(1e30)) == infinite);

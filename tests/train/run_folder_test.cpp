@@ -401,6 +401,18 @@ TEST_CASE("what .checkpoint cannot mean is said", "[train]") {
   CHECK(trainer.train_step().steps() == 48);
 }
 
+TEST_CASE("the folder of .checkpoint is a path of the standard library too", "[train]") {
+  const support::TemporaryFolder folder;
+  const std::filesystem::path run = folder / "run";
+  sk::FitOptions o = options_of("");
+  o.checkpoint = {.folder = run, .every = 5};
+  CHECK(o.checkpoint.folder.path() == run.string());
+  (void)alone(o);
+  CHECK_FALSE(std::filesystem::is_empty(run));
+  o.checkpoint = {.folder = std::filesystem::path{}};
+  CHECK(o.checkpoint.folder.empty());
+}
+
 TEST_CASE("two fits of a program have a folder each, and both go on", "[train]") {
   const support::TemporaryFolder folder;
   const Points points;

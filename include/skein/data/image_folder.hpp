@@ -26,7 +26,8 @@ struct ImageFolderOptions {
 
 /// Images in files, read when a batch needs them. The classes are the folders below the root, in the order of their names; within
 /// a class files of all folders below count, of links to folders too, in the order of their paths, so that all ranks have the
-/// same. Files that are not named .png, .jpg or .jpeg are left out. Pixels are served as byte / 255, (height, width, channels).
+/// same. Files that are not named .png, .jpg or .jpeg are left out, and so are files and folders whose names begin with a point,
+/// which are hidden: .git, ._1.png. Pixels are served as byte / 255, (height, width, channels).
 class ImageFolder {
  public:
   static constexpr bool prefers_threads = true;
@@ -97,10 +98,11 @@ class ImageFolder {
     Images images;
   };
   static std::string text(ImageSize s) { return std::to_string(s.height) + " x " + std::to_string(s.width); }
+  /// Calls act for each entry of a folder that is not hidden.
   template <class Act> static void for_each_entry(const std::filesystem::path& folder, const Act& act) {
     std::error_code error;
     for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error))
-      act(*entry);
+      if (!entry->path().filename().string().starts_with('.')) act(*entry);
     if (error) throw FileError(folder.string(), -1, "the folder cannot be listed", error.value());
   }
   static void list_class(const std::filesystem::path& folder, std::int32_t label, Images& to) {

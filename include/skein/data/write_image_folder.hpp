@@ -21,6 +21,9 @@ inline void check_class_names(const std::vector<std::string>& names) {
     const std::string& name = names[k];
     if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos)
       throw ArgumentError("write_image_folder: the class name " + in_quotes(name, '"') + " is no name of a folder");
+    if (name.front() == '.')
+      throw ArgumentError("write_image_folder: the class name " + in_quotes(name, '"') +
+                          " begins with a point: such a folder is hidden, and ImageFolder leaves it out");
     if (std::find(names.begin(), names.begin() + static_cast<std::ptrdiff_t>(k), name) !=
         names.begin() + static_cast<std::ptrdiff_t>(k))
       throw ArgumentError("write_image_folder: two classes have the name " + in_quotes(name, '"') +
@@ -45,8 +48,8 @@ inline void round_pixels(const std::vector<float>& x, std::int64_t i, std::vecto
 /// and 0, 1, ... of classes without a name; of more than ten classes 00, 01, ..., so that ImageFolder, which numbers classes in
 /// the order of their names, gives back the same labels. Names that are given in another order change them. Throws ArgumentError
 /// for a set without one label a sample, or whose samples are not (height, width, 1 or 3), for a value that is not within 0 and
-/// 1, as of a set that is normalised, and for a class name that is no name of a folder or stands there twice; FileError where a
-/// folder or a file cannot be written.
+/// 1, as of a set that is normalised, and for a class name that is no name of a folder, begins with a point or stands there
+/// twice; FileError where a folder or a file cannot be written.
 template <bool Linked = SKEIN_WITH_IMAGES != 0>
 void write_image_folder(const DatasetView& set, const std::string& root, std::vector<std::string> class_names = {}) {
   detail::assert_images_linked<Linked>();

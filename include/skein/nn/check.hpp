@@ -41,6 +41,16 @@ template <class L> inline constexpr bool has_expression_forward = !nn::HasSpec<L
 template <class L> inline constexpr bool has_expression_backward = !nn::HasSpec<L> || nn::HasExpressionBackward<L>;
 template <class L, class In> inline constexpr bool has_room_for_its_parameters =
     fault_of<L, In> != nn::Fault::too_many_parameters;
+/// L has a fault that no sentence of layer<L>::gets<In> but the last one says.
+template <class L, class In> constexpr bool is_silent() {
+  return fault_of<L, In> != nn::Fault::none && nn::option_fault_of<L>() == nn::Fault::none && has_something_of_a_layer<L> &&
+         has_describe<L> && has_forward<L> && has_backward<L> && nn::says_what_it_packs<L> && has_expression_forward<L> &&
+         has_expression_backward<L> && has_room_for_its_parameters<L, In> && gets_numbers<L, In> && gets_tokens<L, In> &&
+         gets_a_flat_shape<L, In> && gets_an_image<L, In> && gets_a_sequence<L, In> && gets_a_volume<L, In> &&
+         leaves_an_output<L, In> && goes_on_where_it_ended<L, In> && kernel_fits_into<L, In> && keeps_the_count<L, In> &&
+         slices_within<L, In> && groups_divide_the_channels<L, In> && accepts<L, In>;
+}
+template <class L, class In> inline constexpr bool has_a_sentence = !is_silent<L, In>();
 
 // The names read as a sentence in the compilers' trails: layer<Linear<120>, 3>::gets<Shape<12, 12, 6>>.
 template <class Layer, int... Path> struct layer {
@@ -85,6 +95,9 @@ template <class Layer, int... Path> struct layer {
         groups_divide_the_channels<Layer, Input>,
         "the number of groups (Groups<G>, GroupNorm<G>) must divide the input channels, and the filters of a convolution");
     static_assert(accepts<Layer, Input>, "this layer refuses its input shape: see its describe()");
+    static_assert(has_a_sentence<Layer, Input>,
+                  "this layer has a fault that is none of a layer: its describe() gives .fault = Fault::own for a shape that it "
+                  "refuses");
   };
 };
 template <class Body, class Shortcut> struct residual_branches {
@@ -108,10 +121,16 @@ template <class Recompute> struct recomputed_state {
 template <class Block> struct repeated_block {
   template <class Input, class Output> struct turns {
     static_assert(same_shape<Input, Output>, "Repeat: the block must return the shape that it gets");
+    static_assert(!same_shape<Input, Output>,
+                  "Repeat: this block hands its input on as it is, which changes nothing however often: leave the Repeat out");
   };
 };
 template <class Network> struct layers_of {
   static_assert(std::is_void_v<Network>, "a layer that takes tokens stands first in a network, behind the input Tokens<T>");
+};
+/// The last word, of a part with a fault that no sentence of its own says: a faulty plan is never executed.
+template <class Part> struct refused {
+  static_assert(std::is_void_v<Part>, "this part of the network has a fault of which the library has no sentence: report it");
 };
 struct fits {};  // no fault
 
@@ -165,17 +184,21 @@ template <class L, class In, int... Path> constexpr auto first_fault() {
     if constexpr (fault_of<typename L::body, In> != nn::Fault::none) return first_fault<typename L::body, In, Path..., 0>();
     else if constexpr (fault_of<typename L::shortcut, In> != nn::Fault::none)
       return first_fault<typename L::shortcut, In, Path..., 1>();
+    else if constexpr (same_shape<Output<typename L::body, In>, Output<typename L::shortcut, In>>)
+      return static_cast<refused<L>*>(nullptr);
     else
       return static_cast<typename residual_branches<typename L::body, typename L::shortcut>::template give<
           Output<typename L::body, In>, Output<typename L::shortcut, In>>*>(nullptr);
   } else if constexpr (nn::ConcatLike<L>) {
     constexpr int i = first_faulty_branch<L, In>();
     if constexpr (i >= 0) return first_fault<TypeAt<typename L::branches, i>, In, Path..., i>();
+    else if constexpr (fault_of<L, In> != nn::Fault::concat_differs) return static_cast<refused<L>*>(nullptr);
     else return static_cast<typename ConcatCheck<typename L::branches>::type::template get<In>*>(nullptr);
   } else if constexpr (nn::RepeatLike<L>) {
     if constexpr (fault_of<L, In> == nn::Fault::repeats_nothing) return static_cast<repeat<L>*>(nullptr);
     else if constexpr (fault_of<typename L::block, In> != nn::Fault::none)
       return first_fault<typename L::block, In, Path..., 0>();
+    else if constexpr (fault_of<L, In> != nn::Fault::repeat_changes_shape) return static_cast<refused<L>*>(nullptr);
     else
       return static_cast<typename repeated_block<typename L::block>::template turns<In, Output<typename L::block, In>>*>(nullptr);
   } else if constexpr (nn::RecomputeLike<L>) {

@@ -14,6 +14,10 @@ template <class Option, class Layer> inline constexpr bool is_given_once = Layer
 template <class Option, class Layer> inline constexpr bool is_given = Layer::options::fault != nn::Fault::option_missing;
 template <class Option, class... Kinds> inline constexpr bool has_a_value_of =
     nn::detail::in_range<Option> || !is_one_of<Option, List<Kinds...>>;
+/// The sentences below say the range of this option.
+template <class Option> inline constexpr bool has_a_range =
+    is_one_of<Option, List<Kernel<1>, Stride<1>, Dilation<1>, Groups<1>, Padding<0>, OutputPadding<0>, ZeroChannels<0, 0>,
+                           Rate<1, 2>, Momentum<1, 10>, Epsilon<1, 1>, Slope<1, 100>>>;
 
 /// The names read as a sentence in the compilers' trails: option<Relu>::of_layer<Linear<16, Relu>, 3>.
 template <class Option> struct option {
@@ -43,6 +47,7 @@ template <class Option> struct option {
     static_assert(has_a_value_of<Option, Epsilon<1, 1>>, "Epsilon<N, D> is added to a variance: N / D is above 0");
     static_assert(has_a_value_of<Option, Slope<1, 100>>,
                   "LeakyRelu's Slope<N, D> is 0 or more: the sign of the output tells that of the input");
+    static_assert(nn::detail::in_range<Option> || has_a_range<Option>, "the numbers of this option are not within its range");
   };
 };
 

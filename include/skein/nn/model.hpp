@@ -47,6 +47,10 @@ TensorView<const Scalar, Rank, Device> view_of(const Scalar* first, const Extent
   }
   return {first, extents, strides, where};
 }
+/// What executes a network has no fault, and its parameters.
+constexpr bool is_fused_well(const MemoryRequirements& fused, const MemoryRequirements& parts) {
+  return fused.fault == Fault::none && fused.stored == parts.stored;
+}
 }  // namespace detail
 
 /// Two tables of one network describe the same arrays.
@@ -92,8 +96,8 @@ template <class Network, class Input, class Device_ = Cpu, class Precision_ = fl
   static constexpr Extents output_extents = sizes.output;
   static constexpr long parameter_count = sizes.parameters;  ///< without padding
   static constexpr long flops = sizes.flops;                 ///< of forward, for one sample
-  static_assert(sizes.fault != nn::Fault::none || nn::analyze<fused>(Input::extents).stored == sizes.stored,
-                "a fused layer must have the parameters of its parts");
+  static_assert(sizes.fault != nn::Fault::none || nn::detail::is_fused_well(nn::analyze<fused>(Input::extents), sizes),
+                "a fused layer must have the parameters of its parts, and fit where they do");
 
   /// A hash of shapes, names and offsets, by which ranks compare their models.
   static constexpr std::uint64_t fingerprint = plan::fingerprint(nn::program<Network, Input>);

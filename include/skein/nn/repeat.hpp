@@ -7,7 +7,7 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// Block, N times, one behind the other, each with weights of its own; compiled once. Its output must have its input's
-/// extents.
+/// extents, in memory of its own: a block that hands its input on, as Identity does, is refused.
 template <int N, class Block> struct Repeat {
   using block = Block;
   static constexpr int repetitions = N > 0 ? N : 1;

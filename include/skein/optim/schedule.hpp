@@ -112,7 +112,7 @@ struct MultiStep : ComposableOf<MultiStep> {
   double gamma = 0.1;
   float operator()(std::int64_t step) const;
   template <class Visit> void each_length(const Visit& visit) {
-    for (Length& milestone : milestones) visit(milestone);
+    for (int i = 0; i < count; ++i) visit(milestones[static_cast<std::size_t>(i)]);
   }
 };
 /// Times `gamma` after every step.
@@ -201,6 +201,18 @@ template <class A, class B> inline constexpr bool has_all_steps<Then<A, B>> = ha
 template <class A, class B> inline constexpr bool has_all_steps<Product<A, B>> = has_all_steps<A> && has_all_steps<B>;
 // clang-format on
 
+/// F counts steps: a length of it is a number of these, or it has none, as a function of the user's. Else all its lengths are in
+/// epochs or shares of the fit.
+template <class F> bool counts_steps(F function) {
+  bool counts = !std::derived_from<F, Composable> || std::same_as<F, Exponential>;
+  visit_lengths(function, [&](const Length& length) { counts = counts || length.known(); });
+  return counts;
+}
+template <class A, class B> bool counts_steps(const Then<A, B>& f) {
+  return f.steps.known() || counts_steps(f.first) || counts_steps(f.next);
+}
+template <class A, class B> bool counts_steps(const Product<A, B>& f) { return counts_steps(f.a) || counts_steps(f.b); }
+
 /// Throws ArgumentError, with the schedule's name, where a length is not positive, or infinite.
 void demand_steps(const char* name, const Length& length);
 /// Throws ArgumentError where a number of that name would make the schedule's factors negative, or no finite ones.
@@ -255,6 +267,7 @@ class Schedule {
                   "outside and capture a pointer");
     new (storage_) F(function);
     has_all_steps_ = schedules::has_all_steps<F>;
+    counts_steps_ = schedules::counts_steps(function);
     call_ = [](const void* f, std::int64_t step) { return static_cast<float>((*static_cast<const F*>(f))(step)); };
     if constexpr (std::derived_from<F, schedules::Composable>) {
       bind_ = [](void* f, const FitLength& fit) { schedules::bind(*static_cast<F*>(f), fit); };
@@ -267,6 +280,9 @@ class Schedule {
   bool wants_lengths() const { return wants_ && wants_(storage_); }
   /// Whether it has a factor for every step: it is made of the library's schedules alone.
   bool has_all_steps() const { return has_all_steps_; }
+  /// Whether a part of it counts steps: was made with a number of steps, or with no length, as exponential() and a function of
+  /// the user's. Else its lengths were given in epochs or shares of the fit.
+  bool counts_steps() const { return counts_steps_; }
   /// The factor of lr in this step; 0 is the first.
   float operator()(std::int64_t step) const { return call_(storage_, step); }
 
@@ -275,7 +291,7 @@ class Schedule {
   float (*call_)(const void*, std::int64_t) = nullptr;
   void (*bind_)(void*, const FitLength&) = nullptr;  // null: it has no lengths
   bool (*wants_)(const void*) = nullptr;
-  bool has_all_steps_ = false;
+  bool has_all_steps_ = false, counts_steps_ = false;
 };
 
 template <class Own> Schedule schedules::ComposableOf<Own>::bound(const FitLength& fit) const {

@@ -27,8 +27,9 @@ inline void check_end(const optim::Schedule& schedule, std::int64_t steps) {
   if (steps - end <= 1 + steps / 100) return;
   throw ArgumentError(text(
       "fit: the .schedule is 0 from step {} on, so that the last {} of the {} steps train nothing: leave out its length, as in "
-      "cosine(), which is that of the fit then; a bare number counts steps, sk::optim::epochs(5) are epochs",
-      end + 1, steps - end, steps));
+      "cosine(), which is that of the fit then{}",
+      end + 1, steps - end, steps,
+      schedule.counts_steps() ? "; a bare number counts steps, sk::optim::epochs(5) are epochs" : ""));
 }
 
 /// The factor of the rate in a step, from 0. Throws ArgumentError for one that is none.
@@ -72,6 +73,7 @@ inline void check_schedule(const optim::Schedule& schedule, std::int64_t steps, 
              most));
   if (steps < 3 * of_epoch || of_epoch < 1) return;
   for (std::int64_t i = 0; std::isinf(first.most) && i < of_epoch; ++i) (void)factor_of(schedule, i);  // throws
+  if (!schedule.counts_steps()) return;       // nobody took epochs for steps
   const float last = schedule(of_epoch - 1);  // a schedule that falls with the second epoch means epochs
   const bool ended = schedule.has_all_steps() && rest.least == rest.most && rest.most <= 0.5f * first.most && last == rest.most;
   if (ended || (rest.most <= 0.01f * first.most && last <= 0.01f * first.most))

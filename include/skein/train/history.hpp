@@ -31,7 +31,7 @@ class History {
   History& operator=(History&&) noexcept;
   ~History();
   const std::vector<train::EpochRecord>& epochs() const { return epochs_; }
-  /// Empty unless the trainer records steps.
+  /// Empty unless the trainer records steps. After a restart those before the commit are rank 0's on every rank.
   const std::vector<train::StepRecord>& steps() const { return steps_; }
   auto begin() const { return epochs_.begin(); }
   auto end() const { return epochs_.end(); }
@@ -47,7 +47,8 @@ class History {
   /// the lowest training loss, which callbacks take too; best(train::highest("accuracy")). Throws ArgumentError where no epoch
   /// has a value.
   const train::EpochRecord& best(const train::Watch& watch = {}) const;
-  /// The training loss of every recorded step, or of every epoch where no steps were recorded.
+  /// The training loss of every recorded step, or of every epoch where no steps were recorded. Where the losses of steps differ
+  /// from rank to rank (SyncEvery, ModelAverage, Gossip), those before the commit that a fit has gone on from are rank 0's.
   std::vector<double> losses() const;
   /// The validation accuracy of every epoch.
   std::vector<double> accuracies() const;

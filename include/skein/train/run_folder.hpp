@@ -2,6 +2,7 @@
 // The folder of a run as an option of fit: a path, and with it the code that reads and writes commits there. A program that names
 // no folder makes none of these, and so compiles and links nothing of that code.
 #pragma once
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -54,6 +55,12 @@ class RunFolder {
   RunFolder() = default;
   RunFolder(const char* path) : RunFolder(std::string(path)) {}
   RunFolder(std::string path) : path_(std::move(path)), open_(&open) {}
+  /// A std::filesystem::path, or what else has its path as a string().
+  template <class Path>
+  requires requires(const Path& path) {
+    { path.string() } -> std::convertible_to<std::string>;
+  }
+  RunFolder(const Path& path) : RunFolder(std::string(path.string())) {}
 
   const std::string& path() const { return path_; }
   bool empty() const { return path_.empty(); }

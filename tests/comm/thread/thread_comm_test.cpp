@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -77,6 +78,26 @@ TEST_CASE("an exception of one rank ends all ranks and names the rank") {
                       request.wait();
                     }),
              Equals("rank 1 failed: the third layer does not fit"));
+}
+
+TEST_CASE("a rank whose communicator cannot be made ends all ranks and is named") {
+  for (const int faulty : {0, 1, 2}) {
+    const auto failure = std::make_shared<sk::comm::Failure>();
+    const auto team = std::make_shared<sk::comm::Team>(3, within(60), 3, failure);
+    const auto make = [&](int rank) {
+      if (rank == faulty) throw sk::ShapeError("no memory of its own");
+      return sk::ThreadComm(team, rank);
+    };
+    std::atomic<int> ended{0};
+    const auto wake = [&](int) {
+      ++ended;
+      if (failure->happened()) team->wake_everyone();
+    };
+    const auto wait = [](sk::ThreadComm& world) { world.barrier(); };
+    CHECK_THROWS_WITH(sk::comm::run_ranks("spawn", 3, *failure, make, wait, wake),
+                      Equals("rank " + std::to_string(faulty) + " failed: no memory of its own"));
+    CHECK(ended == 3);
+  }
 }
 
 TEST_CASE("an exception wakes ranks that wait for a message, in a part, or hold a request") {

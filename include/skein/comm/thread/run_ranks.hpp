@@ -14,25 +14,28 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm {
 
 /// Runs function(make(rank)) on n threads, of which the calling one is rank 0, and returns when all have. The first exception is
-/// `failure`; it is set before the rank's communicator ends. ended(rank) is called then, and after a rank that has returned.
-/// Throws a CommError "rank r failed: message" with the original nested in it, an Interrupted as it is. `call` names the caller.
+/// `failure`; it is set before the rank's communicator ends. ended(rank) is called then, after a rank that has returned, and
+/// where make has thrown. Throws a CommError "rank r failed: message" with the original nested in it, an Interrupted as it is.
+/// `call` names the caller.
 template <class Make, class Function, class Ended>
 void run_ranks(const char* call, int n, Failure& failure, Make&& make, Function&& function, Ended&& ended) {
-  const auto serve = [&](int rank) {
-    std::string message;
-    std::exception_ptr cause;
-    auto world = make(rank);
+  const auto guard = [&](int rank, const auto& act) {
+    const std::string failed = "rank " + std::to_string(rank) + " failed: ";
     try {
-      function(world);
-    } catch (const std::exception& e) {
-      message = e.what();
-      cause = std::current_exception();
-    } catch (...) {
-      message = "an exception that is no std::exception";
-      cause = std::current_exception();
+      act();
+    } catch (const std::exception& e) { failure.set(rank, failed + e.what(), std::current_exception()); } catch (...) {
+      failure.set(rank, failed + "an exception that is no std::exception", std::current_exception());
     }
-    if (cause) failure.set(rank, "rank " + std::to_string(rank) + " failed: " + message, cause);
-    ended(rank);
+  };
+  const auto serve = [&](int rank) {
+    bool made = false;
+    guard(rank, [&] {
+      auto world = make(rank);
+      made = true;
+      guard(rank, [&] { function(world); });
+      ended(rank);
+    });
+    if (!made) ended(rank);
   };
   std::vector<std::thread> threads;
   try {

@@ -12,6 +12,7 @@ namespace check {
 template <class Name> struct edge {
   template <nn::GraphFault F> struct of_graph {
     using enum nn::GraphFault;
+    static_assert(F != none, "Graph: it has a fault of which the library has no sentence: report it");
     static_assert(F != not_an_item, "a Graph is made of Input<...>, Apply<Layer, From<...>, To<...>> and Output<...>");
     static_assert(F != unknown_edge, "Graph: nothing writes this edge: name it in an Input, or in the To of an Apply before");
     static_assert(F != read_before_written, "Graph: this edge is read before it is written: put the Apply that writes it before");

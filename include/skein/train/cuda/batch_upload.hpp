@@ -86,7 +86,7 @@ template <class Scalar> class BatchUpload {
             .labels_each = batch.labels_each,
             .tokens = batch.tokens ? s.tokens.data() : nullptr};
   }
-  /// What the last stage() gave is not needed by anything that comes later.
+  /// What the last upload() gave is not needed by anything that comes later.
   void finish() { slots_[next_].copy->free.record(cuda::stream(where_)); }
 
  private:
