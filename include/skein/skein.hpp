@@ -115,6 +115,7 @@
 #include "tensor/tensor.hpp"
 #include "train/averaged_model.hpp"
 #include "train/callbacks.hpp"
+#include "train/concepts.hpp"
 #include "train/history.hpp"
 #include "train/metrics.hpp"
 #include "train/predictor.hpp"
