@@ -7,6 +7,8 @@
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/nn/graph.hpp>
 #include <skein/nn/loss/graph_loss.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/lars.hpp>
 #include <skein/plan/timeline.hpp>
 
 namespace cases = pipeline_cases;
@@ -53,6 +55,13 @@ TEST_CASE("ranks that were given different tables are told so", "[parallel]") {
 TEST_CASE("pipelines beside each other", "[parallel]") {
   on_threads(8, [](auto& w) { cases::replicates(w); });
   on_threads(8, [](auto& w) { cases::replicates_pipedream(w); });
+}
+TEST_CASE("pipelines beside each other whose ranks have other numbers of threads have the same weights", "[parallel]") {
+  using sk::optim::chain, sk::optim::ClipNorm;
+  on_threads(8, [](auto& w) { cases::replicas_of_other_threads_agree(w, cases::optimizer, 0.05); });
+  on_threads(8, [](auto& w) {
+    cases::replicas_of_other_threads_agree(w, chain(sk::optim::Lars{.trust = 0.05f}, ClipNorm{0.01f}, cases::optimizer), 0);
+  });
 }
 TEST_CASE("tied weights across stages", "[parallel]") {
   on_threads(4, [](auto& w) { cases::ties(w); });
