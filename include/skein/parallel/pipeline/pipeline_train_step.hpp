@@ -163,7 +163,10 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   long activation_bytes() const { return run_.local_stages.activation_bytes(); }
   int slots() const { return run_.local_stages.slots(); }
   /// The lines that a batch of so many micro-batches runs.
-  const plan::PipelineProgram& program(int micros) { return run_.program(micros, false, false); }
+  const plan::PipelineProgram& program(int micros) {
+    nn::check_reserved(reserved() ? this : nullptr);
+    return run_.program(micros, false, false);
+  }
 
  private:
   void check_size(long count, long global_count) const {
