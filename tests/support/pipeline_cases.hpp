@@ -296,6 +296,23 @@ template <class Comm> void replicates(Comm& world) {
   }
 }
 
+/// Pipelines beside each other whose ranks have other numbers of threads find the same norms, and so keep the same weights.
+template <class Comm> void replicas_of_other_threads_agree(Comm& world, const auto& o, double clip) {
+  const Points points;
+  const int replicas = world.size() / Pipeline::stage_count;
+  const Pipeline pipeline{world, {.micro_batches = 3, .replicas = replicas}};
+  Staged model = pipeline.template model<Input>(sk::Seed{5});
+  sk::Trainer trainer{model, nn::CrossEntropy{}, o, pipeline};
+  trainer.fit(points.set(), {.epochs = 3,
+                             .batch = 24,
+                             .clip_norm = clip,
+                             .progress = false,
+                             .threads = 1 + world.rank() % 3,
+                             .check = {.replicas_every = 1}});
+  const double norm = trainer.train_step().gradient_norm();
+  RANK_CHECK((norm > 0) == (clip > 0) && world.broadcast(norm, 0) == norm);
+}
+
 /// PipeDream's pipelines beside each other step together: given the same samples, they are one of them, to the bit.
 template <class Comm> void replicates_pipedream(Comm& world) {
   const Points points;

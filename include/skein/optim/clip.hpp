@@ -27,6 +27,10 @@ struct ClipNorm {
   void describe(NamedValues& to) const { to.of("ClipNorm").add(".max_norm", max_norm); }
 };
 
+/// The pieces (plan::even_range) of an arena in which the squares of a norm are added up where ranks must find the same one: the
+/// norm then depends on no number of threads.
+inline constexpr int norm_pieces = 64;
+
 /// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on
 /// disjoint parts and add up; the square root of the whole is the norm.
 template <class Scalar> double sum_of_squares(const UpdateCall<Scalar, Cpu>& call) {

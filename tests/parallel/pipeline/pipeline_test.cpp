@@ -2,11 +2,19 @@
 // Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
 #include "../../support/pipeline_cases.hpp"
 #include "../../support/at_every_size.hpp"
+#include "../../support/sanitizers.hpp"
 #include "../../support/thrown.hpp"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <fstream>
 
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/nn/graph.hpp>
 #include <skein/nn/loss/graph_loss.hpp>
+#include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/lars.hpp>
 #include <skein/plan/timeline.hpp>
 
 namespace cases = pipeline_cases;
@@ -53,6 +61,13 @@ TEST_CASE("ranks that were given different tables are told so", "[parallel]") {
 TEST_CASE("pipelines beside each other", "[parallel]") {
   on_threads(8, [](auto& w) { cases::replicates(w); });
   on_threads(8, [](auto& w) { cases::replicates_pipedream(w); });
+}
+TEST_CASE("pipelines beside each other whose ranks have other numbers of threads have the same weights", "[parallel]") {
+  using sk::optim::chain, sk::optim::ClipNorm;
+  on_threads(8, [](auto& w) { cases::replicas_of_other_threads_agree(w, cases::optimizer, 0.05); });
+  on_threads(8, [](auto& w) {
+    cases::replicas_of_other_threads_agree(w, chain(sk::optim::Lars{.trust = 0.05f}, ClipNorm{0.01f}, cases::optimizer), 0);
+  });
 }
 TEST_CASE("tied weights across stages", "[parallel]") {
   on_threads(4, [](auto& w) { cases::ties(w); });
@@ -109,6 +124,46 @@ TEST_CASE("a batch that is larger than a pipeline's memory is refused", "[parall
     RANK_CHECK(said([&] { train_step.step(cases::Points{}.batch(0, 36)); }));
     RANK_CHECK(said([&] { train_step.evaluate(cases::Points{}.batch(0, 36)); }));
   });
+}
+namespace pipeline_test {
+/// Leaves this process little more memory than it has.
+struct LittleMemory {
+  LittleMemory() {
+    rlim_t pages = 0;
+    std::ifstream("/proc/self/statm") >> pages;
+    getrlimit(RLIMIT_AS, &before);
+    const rlimit little{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (64 << 20), before.rlim_max};
+    setrlimit(RLIMIT_AS, &little);
+  }
+  ~LittleMemory() { setrlimit(RLIMIT_AS, &before); }
+  rlimit before{};
+};
+}  // namespace pipeline_test
+TEST_CASE("a pipeline that found no memory has none reserved, and makes it when it is asked again", "[parallel]") {
+  sk::SelfComm self;
+  const cases::Pipeline pipeline{self, {.schedule = S::gpipe, .micro_batches = 2}};
+  cases::Staged model = pipeline.model<cases::Input>(sk::Seed{5});
+  cases::TrainStep train_step(model, {}, cases::optimizer, pipeline);
+  const cases::Points points;
+  CHECK_THROWS_AS(train_step.reserve({.capacity = 1L << 60, .threads = 1}), sk::MemoryError);
+  REQUIRE_FALSE(train_step.reserved());
+  CHECK(support::thrown<sk::ArgumentError>([&] { train_step.evaluate(points.batch(0, 8)); }).find("reserve") !=
+        std::string::npos);
+  train_step.reserve({.capacity = 1000, .threads = 1});
+  train_step.step(points.batch(0, 8));
+  train_step.evaluate(points.batch(0, 8));
+#if !SKEIN_TEST_ASAN && !SKEIN_TEST_TSAN  // which want more address space than there is
+  const int slots = train_step.slots();
+  {
+    const pipeline_test::LittleMemory little;
+    CHECK_THROWS(train_step.program(2000));
+  }
+  REQUIRE_FALSE(train_step.reserved());
+  CHECK(support::thrown<sk::ArgumentError>([&] { train_step.step(points.batch(0, 8)); }).find("reserve") != std::string::npos);
+  train_step.reserve({.capacity = 1000, .threads = 1});
+  CHECK(train_step.slots() == slots);
+  train_step.step(points.batch(0, 8));
+#endif
 }
 TEST_CASE("a batch that a pipeline cannot take is refused on all ranks, as one model refuses it", "[parallel]") {
   on_threads(4, [](auto& world) {

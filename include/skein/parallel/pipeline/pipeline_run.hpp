@@ -36,19 +36,22 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
 
   // ---- programs and memory -------------------------------------------------------------------------------------------
 
+  /// Where it throws, nothing is reserved: the next call makes all of it.
   void reserve(long batch, int threads, Denormals denormals) {
     if (!on_host<Device>) threads = 1;
     const bool same = workers_ && workers_->size() == threads && workers_->denormals() == denormals;
-    if (same && capacity_ >= batch) return;
+    if (reserved_ && same && capacity_ >= batch) return;
+    capacity_ = std::max(reserved_ ? capacity_ : 0, batch);
+    reserved_ = false;
     if (!same) workers_ = std::make_unique<Workers>(threads, denormals);
-    capacity_ = std::max(capacity_, batch);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(capacity_ * OutputPitch), local_stages.model->where());
     for (Stage& h : local_stages.stages) h.slots = h.kept = 0;
     programs_.clear();
     make_memory();
     prepare(capacity_);
+    reserved_ = true;
   }
-  bool reserved() const { return workers_ != nullptr; }
+  bool reserved() const { return reserved_; }
   long capacity() const { return capacity_; }
 
   /// Programs and primitives for batches of so many samples.
@@ -67,9 +70,9 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     PipelineTeam& team = *local_stages.team;
     for (const auto& p : programs_)
       if (p.first == forward_only && p.second->micros == n && (!together || team.is_compared(n))) return *p.second;
-    auto made = checked_program(team, team.schedule(n, together), Model::stages, n, forward_only, comm::tags::tied_parameters);
-    programs_.emplace_back(forward_only, std::make_unique<plan::PipelineProgram>(std::move(made)));
-    const plan::PipelineProgram& p = *programs_.back().second;
+    auto made = std::make_unique<plan::PipelineProgram>(
+        checked_program(team, team.schedule(n, together), Model::stages, n, forward_only, comm::tags::tied_parameters));
+    const plan::PipelineProgram& p = *made;
     bool more = p.halves && !halves_;
     for (const Stage& h : local_stages.stages) more = more || p.slots[at(h.stage)] > h.slots || p.kept[at(h.stage)] > h.kept;
     if (more) {
@@ -81,6 +84,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     micro_sums_.reserve(at(n));
     micro_all_.reserve(at(n));
     local_stages.policy_state.events.reserve(p.lines.size());
+    programs_.emplace_back(forward_only, std::move(made));  // it has its memory
     return p;
   }
 
@@ -97,7 +101,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   // ---- the interpreter -----------------------------------------------------------------------------------------------
 
   void run(const plan::PipelineProgram& p, const BatchView<Scalar>& given, const PipelineCall& call) {
-    const BatchView<Scalar> own = own_part(given);
+    const BatchView<Scalar> own = local_stages.team->own_part(given);
     const View& batch = batch_on_device_(own);
     micro_sums_.assign(at(p.micros), {});
     micro_all_.assign(at(p.micros), {});
@@ -166,23 +170,19 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     return std::clamp(count - line.step.micro * call.size, 0L, call.size);
   }
 
-  /// What this process's stages read of a batch.
-  BatchView<Scalar> own_part(const BatchView<Scalar>& batch) const {
-    BatchView<Scalar> b = batch;
-    if (!local_stages.model->holds(0)) b.x = nullptr;
-    if (!local_stages.model->holds(Model::stages - 1)) b.labels = nullptr, b.targets = nullptr;
-    return b;
-  }
   /// The sums of this pipeline's batch, with those of the batches before it that are accumulated.
   Sums batch_sums(const PipelineCall& call) const {
     Sums sums = call.carried;
     for (const Sums& s : micro_sums_) sums += s;
     return sums;
   }
+  /// Where it throws, stages have memory for other numbers of slots, or none, and nothing is reserved.
   void make_memory() {
     const PipelineOptions& o = local_stages.team->options;
+    const bool before = std::exchange(reserved_, false);
     local_stages.reserve(*workers_, o.micro_batch > 0 ? std::min(o.micro_batch, capacity_) : micro_size(capacity_ * o.replicas),
                          halves_);
+    reserved_ = before;
   }
   /// A pass has ended. Where time is simulated, the task's passes here.
   void ends(PipelineEvent& event) {
@@ -292,7 +292,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   Arena<Scalar, Device> outputs_;
   nn::BatchOnDevice<Scalar, Device> batch_on_device_;
   long capacity_ = 0;
-  bool halves_ = false;
+  bool halves_ = false, reserved_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../core/error.hpp"
+#include "../../device/batch_view.hpp"
 #include "pipeline_link.hpp"
 #include "pipeline_options.hpp"
 
@@ -46,6 +47,12 @@ class PipelineTeam {
     }
   }
   bool holds(int stage) const { return stage % ranks >= first_rank && stage % ranks < last_rank; }
+  /// What the stages of this process read of a batch.
+  template <class Scalar> BatchView<Scalar> own_part(BatchView<Scalar> batch) const {
+    if (!holds(0)) batch.x = nullptr;
+    if (!holds(stages - 1)) batch.labels = nullptr, batch.targets = nullptr;
+    return batch;
+  }
   /// The process of this pipeline that has a stage.
   int process_of(int stage) const { return processes > 1 ? stage % ranks : 0; }
   /// The processes of this pipeline need not compare their tables for so many micro-batches (any more).

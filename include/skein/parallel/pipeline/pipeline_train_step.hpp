@@ -127,8 +127,10 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   const Loss& loss() const { return loss_; }
   std::int64_t steps() const { return step_; }
   void set_steps(std::int64_t n) { step_ = n; }
-  /// How the loss is scaled: dynamically for fp16, not at all for bf16, as they come; all ranks alike. Throws ArgumentError for
-  /// values that cannot scale.
+  /// How the loss is scaled: dynamically for fp16, not at all for bf16, as they come; all ranks alike. The scale is of the mean
+  /// over a micro-batch, as in an accumulation over batches of its size: one for the mean over the whole batch, divided by the
+  /// number of micro-batches of all pipelines, leaves the gradients in the same range. Throws ArgumentError for values that
+  /// cannot scale.
   void set_loss_scaling(const optim::LossScaling& scaling) requires Model::scales_loss {
     scaling.check();
     if (scaling == scaler_.options()) return;
@@ -163,7 +165,10 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   long activation_bytes() const { return run_.local_stages.activation_bytes(); }
   int slots() const { return run_.local_stages.slots(); }
   /// The lines that a batch of so many micro-batches runs.
-  const plan::PipelineProgram& program(int micros) { return run_.program(micros, false, false); }
+  const plan::PipelineProgram& program(int micros) {
+    nn::check_reserved(reserved() ? this : nullptr);
+    return run_.program(micros, false, false);
+  }
 
  private:
   void check_size(long count, long global_count) const {

@@ -10,6 +10,7 @@
 
 #include "../../optim/clip.hpp"
 #include "../../optim/transform/visit_tensor.hpp"
+#include "../../plan/buckets.hpp"
 #include "pipeline_call.hpp"
 #include "pipeline_local_stages.hpp"
 
@@ -17,7 +18,7 @@ namespace skein::inline SKEIN_ABI::parallel::detail {
 
 /// What the workers of a process hand to each other in an update.
 struct PipelineUpdateMemory {
-  std::vector<double> numbers{};  // one a worker
+  std::vector<double> numbers{};  // one a piece of the stages' arenas
   double shared = 0;
 };
 
@@ -28,6 +29,8 @@ template <class LocalStages> class PipelineGradient {
   using Stage = typename LocalStages::Stage;
 
  public:
+  static constexpr int pieces = on_host<typename LocalStages::Device> ? optim::norm_pieces : 1;  // a device has one worker
+
   PipelineGradient(const Worker& w, LocalStages& stages, PipelineUpdateMemory& memory, const optim::StepCall<Scalar>& call)
       : worker_(w), stages_(stages), memory_(memory), call_(call) {}
 
@@ -37,15 +40,18 @@ template <class LocalStages> class PipelineGradient {
   /// By transform.factor(norm).
   template <class Transform> void scale_by_norm(const Transform& transform) { multiply(transform.factor(norm())); }
   double scale() const { return call_.gradient_scale; }
-  /// Its norm, of all that is not frozen, over all stages.
+  /// Its norm, of all that is not frozen, over all stages. In pieces of their arenas, whoever adds them up, or pipelines beside
+  /// each other would drift apart where their ranks have other numbers of threads.
   double norm() {
     if (std::exchange(numbers_read_, true)) worker_.barrier();  // others may still add up those of the norm before
-    double sum = 0;
-    for (Stage& h : stages_.stages) {
-      const auto [begin, end] = worker_.slice(h.stored, 16);
-      if (begin < end) sum += stages_.sum_of_squares(h, of(h), begin, end);
+    for (auto [p, last] = worker_.slice(pieces); p < last; ++p) {
+      double sum = 0;
+      for (Stage& h : stages_.stages) {
+        const plan::Range piece = plan::even_range(h.stored, pieces, static_cast<int>(p));
+        sum += stages_.sum_of_squares(h, of(h), piece.begin, piece.end);
+      }
+      memory_.numbers[static_cast<std::size_t>(p)] = sum;
     }
-    memory_.numbers[static_cast<std::size_t>(worker_.index)] = sum;
     worker_.barrier();
     if (worker_.index == 0) {
       memory_.shared = 0;
@@ -115,7 +121,7 @@ template <class Model, class Optimizer> class PipelineUpdate {
     overflowed_ = false;
     constexpr bool in_stages = optim::has_stages<Optimizer>;
     if (call.clip <= 0 && !call.look && !in_stages) return;
-    memory_.numbers.assign(static_cast<std::size_t>(workers.size()), 0);
+    memory_.numbers.assign(PipelineGradient<LocalStages>::pieces, 0);
     workers.run([&](Worker& w) { transform(w, call); });
   }
   /// A stage of a synchronous step, after begin().

@@ -68,8 +68,10 @@ template <class Parts> class ReducedGradient {
     const bool pieces = PolicyState::virtual_shards > 0 || (replicas && w_.one_array);
     if (pieces) {
       w_.call.gradient_count = 1;
-      for (auto [p, last] = w_.worker.slice(memory_.norm_pieces); p < last; ++p)
-        memory_.numbers[static_cast<std::size_t>(p)] = optimizer_.sum_of_squares(w_.call, piece(p), piece(p + 1));
+      for (auto [p, last] = w_.worker.slice(optim::norm_pieces); p < last; ++p) {
+        const plan::Range piece = plan::even_range(Parts::stored, optim::norm_pieces, static_cast<int>(p));
+        memory_.numbers[static_cast<std::size_t>(p)] = optimizer_.sum_of_squares(w_.call, piece.begin, piece.end);
+      }
     } else {
       double sum = 0;
       w_.each([&](long begin, long end) { sum += optimizer_.sum_of_squares(w_.call, begin, end); });
@@ -77,7 +79,7 @@ template <class Parts> class ReducedGradient {
     }
     w_.worker.barrier();
     double squares = 0;
-    for (int i = 0; i < (pieces ? memory_.norm_pieces : w_.worker.count); ++i)
+    for (int i = 0; i < (pieces ? optim::norm_pieces : w_.worker.count); ++i)
       squares += memory_.numbers[static_cast<std::size_t>(i)];
     if constexpr (parallel::OwnsPart<PolicyState>) squares = over_owners(squares);
     const double norm = std::sqrt(squares);
@@ -124,9 +126,6 @@ template <class Parts> class ReducedGradient {
 
  private:
   Scalar* parameters() const { return w_.parts.model->weights().unguarded().data; }
-  static constexpr long piece(long p) {
-    return plan::even_range(Parts::stored, UpdateMemory<Scalar>::norm_pieces, static_cast<int>(p)).begin;
-  }
   void gather_parts() {
     if (w_.worker.index == 0) {
       const DeviceSpan<Scalar, Cpu> all{memory_.whole_gradient, static_cast<std::size_t>(Parts::stored)};

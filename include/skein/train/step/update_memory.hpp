@@ -6,14 +6,13 @@
 #include <span>
 #include <vector>
 
+#include "../../optim/clip.hpp"
 #include "../../plan/program.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
 /// What an update remembers from step to step, for all workers.
 template <class Scalar> struct UpdateMemory {
-  static constexpr int norm_pieces = 64;  ///< where ranks must find the same norm, which then depends on no number of threads
-
   struct Segment {
     plan::Range range{};
     bool summed = true;  ///< over workers; else worker 0 has the whole gradient
@@ -39,7 +38,7 @@ template <class Scalar> struct UpdateMemory {
     gradients.clear();
     for (int w = 0; w < (shards ? 1 : n); ++w) gradients.push_back(executor.gradients(w));
     whole_gradient = executor.gradients(0);
-    numbers.assign(static_cast<std::size_t>(std::max(n, norm_pieces)), 0);
+    numbers.assign(static_cast<std::size_t>(std::max(n, optim::norm_pieces)), 0);
     segments.clear();
     long at = 0;
     if (!shards)
