@@ -5,6 +5,7 @@
 #include <skein/optim/groups.ipp>
 #include <skein/optim/lbfgs/line_search.ipp>
 #include <skein/optim/schedule.ipp>
+#include <skein/optim/schedule_length.ipp>
 #include <skein/optim/state.ipp>
 #include <skein/train/agree_on_failure.ipp>
 #include <skein/train/agreement.ipp>
