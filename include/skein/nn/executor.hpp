@@ -138,7 +138,7 @@ class Executor {
     const auto& seen = batch_view<Scalar, Device>(given);
     check(given, seen, false);
     const View& batch = batch_on_device_(seen);
-    begin(batch, {});
+    begin(batch, {}, true);
     run([&](Worker& w) { evaluate(w, batch); });
     return sums();
   }
@@ -154,8 +154,10 @@ class Executor {
 
   /// What the device reads of a step, beside the batch. The calling thread has entered memory().
   nn::StepMemory<Device>& memory() { return step_memory_; }
-  /// Before the parts: the numbers of the step go to the device. Does not wait.
-  void begin(const View& batch, const nn::PassCall& call) {
+  /// Before the parts, also before those that a device replays: the numbers of the step go to the device, and its sums are those
+  /// of training from now on, or of an evaluation. Does not wait.
+  void begin(const View& batch, const nn::PassCall& call, bool evaluation = false) {
+    step_memory_.turn_to(evaluation);
     if constexpr (!on_host<Device>)
       step_memory_.begin(
           {.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
@@ -178,7 +180,7 @@ class Executor {
   SKEIN_NOINLINE void forward_backward(const Worker& w, const View& batch, const nn::PassCall& call,
                                        const nn::ExecutorSinks& sinks = {}) {
     State& s = memory_.state(w.index);
-    turn_to(s, false);
+    s.turn_to(false);
     memory_.forget_packed(s, call.accumulate);
     memory_.refresh(w, s);
     s.run.context.key = call.key;
@@ -211,7 +213,7 @@ class Executor {
   /// is under way stay.
   void evaluate(const Worker& w, const View& batch, bool accumulate = false) {
     State& s = memory_.state(w.index);
-    turn_to(s, true);
+    s.turn_to(true);
     memory_.refresh(w, s);
     if (!accumulate) {
       s.sums = {};
@@ -258,10 +260,6 @@ class Executor {
                  "before: each sample goes on where the one in its place has ended; executor.reset_states() begins "
                  "with zeros",
                  batch.count, before));
-  }
-  void turn_to(State& s, bool evaluation) {
-    if (s.evaluates != evaluation) std::swap(s.sums, s.of_other), s.evaluates = evaluation;
-    step_memory_.turn_to(evaluation);
   }
   /// What the layers' states are those of.
   static void carry_state(State& s, long samples) {

@@ -121,7 +121,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     Executor& run = executor();
     [[maybe_unused]] const auto here = run.memory().enter();
     const auto& batch = parts_.device.upload(given);
-    run.begin(batch, {});
+    run.begin(batch, {}, true);
     run.run([&](Worker& w) { run.evaluate(w, batch, accumulate); });
     parts_.device.finish();
     if constexpr (on_host<Device>) sums_ = run.sums();

@@ -44,6 +44,10 @@ TEST_CASE("an uneven batch, an accumulation and a clipped norm are steps of thei
   twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::AdamW{.lr = 0.01f, .weight_decay = 0.1f}, {.steps = 24, .clip = 0.05});
   twins::agree<Mlp, In, double>(nn::Mse{}, optim::RmsProp{.lr = 0.003f}, {.steps = 24, .batch = 9, .last = 1, .clip = 1e9});
 }
+TEST_CASE("an evaluation within an accumulation on a GPU has sums of its own, also between replays", "[train][cuda]") {
+  twins::agree<Mlp, In, double>(nn::CrossEntropy{}, optim::Sgd{.lr = 0.1f, .momentum = 0.9},
+                                {.steps = 60, .accumulate = 3, .evaluates = true});
+}
 TEST_CASE("class weights, ignored labels and smoothing on a GPU", "[train][cuda]") {
   twins::agree<Mlp, In, double>(
       nn::CrossEntropy{.label_smoothing = 0.1, .class_weights = {1, 2, 0.5f, 3, 0.25f}, .ignore_label = 3},

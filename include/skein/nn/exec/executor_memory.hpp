@@ -51,6 +51,10 @@ class ExecutorMemory {
     bool evaluates = false;
     std::uint64_t packed_version = 0;
     long continues = 0;  ///< samples of its last call, whose states are still there; 0: none
+
+    void turn_to(bool evaluation) {
+      if (evaluates != evaluation) std::swap(sums, of_other), evaluates = evaluation;
+    }
   };
 
   /// `options` are complete (resolve_options).
