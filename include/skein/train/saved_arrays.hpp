@@ -90,8 +90,10 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     std::vector<Arena<Scalar>> own = own_arrays(source, mine, drifted);
     source.leave("rank_");
     source.finish();
-    if constexpr (detail::policy_keeps_state<TrainStep>)  // before all that is replaced: it may refuse the file
-      load_policy(own_policy.empty() ? policy : own_policy, kind, source.path());
+    if constexpr (detail::policy_keeps_state<TrainStep>) {  // before all that is replaced: it may refuse the file
+      load_policy(policy, kind, source.path());             // has what was gathered of all ranks, as residuals
+      load_policy(own_policy, kind, source.path());
+    }
     own_ = std::move(own);
     if (copies.size() == 2) take_kept(kept, std::move(copies));
     else kept.clear();
