@@ -19,6 +19,10 @@ namespace sk = skein;
 namespace nn = skein::nn;
 using S = sk::parallel::PipelineSchedule;
 
+#if defined(SKEIN_CUDA_ON_HOST)
+extern "C" long skein_pretend_allocations();
+#endif
+
 namespace {
 using First = nn::Sequential<nn::Linear<24>, nn::Relu, nn::Dropout<sk::Rate<1, 5>>>;
 using Second = nn::Sequential<nn::Linear<9>, nn::Tanh, nn::Linear<3>>;
@@ -115,4 +119,23 @@ TEST_CASE("pipelines of GPUs beside each other", "[parallel][cuda]") {
                             require_same(train<sk::Cuda, float>(world, {.micro_batches = 2, .replicas = 2}, {}), expected, 2e-5);
                           },
                           {.deadline = 120}));
+}
+TEST_CASE("no step of stages on a GPU makes memory of it after the first", "[parallel][cuda]") {
+#if defined(SKEIN_CUDA_ON_HOST)
+  const Points points;
+  sk::SelfComm self;
+  const Pipeline pipeline{self, {.micro_batches = 4}};
+  auto model = pipeline.model<sk::Shape<12>, sk::Cuda>(sk::Seed{9});
+  sk::parallel::PipelineTrainStep train_step(model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.05f}, pipeline);
+  train_step.reserve({.capacity = 20});
+  sk::data::Batch<float> batch;
+  batch.x = points.x.data();
+  batch.pitch = 12;
+  batch.labels = points.labels.data();
+  batch.count = batch.global_count = 20;
+  train_step.step(batch, {.clip_norm = 0.1});
+  const long allocations = skein_pretend_allocations();
+  for (int i = 0; i < 3; ++i) train_step.step(batch, {.clip_norm = 0.1});
+  CHECK(skein_pretend_allocations() == allocations);
+#endif
 }

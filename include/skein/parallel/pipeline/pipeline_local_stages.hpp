@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -16,6 +17,7 @@
 #include "../../comm/tags.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
+#include "common_values.hpp"
 #include "pipeline_policy_state.hpp"
 #include "staged_model.hpp"
 
@@ -40,7 +42,8 @@ template <class Model, class Optimizer> struct LocalStage {
   bool fresh = true;             // nothing is in the gradients yet: of backward
   bool fresh_parameters = true;  // of its second half
   std::unique_ptr<typename Model::Stage> executor;
-  std::vector<Edge> edges{};  // four a slot: where messages are, of the host
+  std::vector<Edge> edges{};                                                    // four a slot: where messages are, of the host
+  std::optional<HostSide<Scalar, typename Model::device>> gradients_on_host{};  // where pipelines are beside each other
   std::unique_ptr<Bound> optimizer;
 };
 
@@ -54,7 +57,8 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   /// Initial weights are agreed here: all ranks make theirs at the same time.
   template <class Loss>
   PipelineLocalStages(Model& whole, const Loss& loss, const Optimizer& given, std::shared_ptr<PipelineTeam> place)
-      : model(&whole), team(std::move(place)), policy_state(team) {
+      : model(&whole), team(std::move(place)), policy_state(team), squares_(on_host<Device> ? 0 : 1, whole.where()),
+        squares_on_host_(squares_.span(), whole.where()) {
     (void)typename Stage::Bound(given, Model::program);  // groups that match nothing are told here
     const Optimizer part = optim::for_a_part(given);
     for (int s = 0; s < Model::stages; ++s) {
@@ -66,10 +70,9 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       const auto& table = Model::table(s);
       h.optimizer =
           std::make_unique<typename Stage::Bound>(part, table, model->where(), plan::Range{0, table.stored_parameters}, true);
-      policy_state.buffers.push_back(model->buffers(s));
+      if (team->data) policy_state.buffers.emplace_back(model->buffers(s), model->where());
       stages.push_back(std::move(h));
     }
-    policy_state.where = model->where();
     find_tied(optim::groups_of(part));
     start();
   }
@@ -97,6 +100,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       h.first_request = requests;
       requests += 4 * h.slots;
       make_edges(h, micro_batch);
+      if (team->data) h.gradients_on_host.emplace(h.executor->gradients(), model->where());
     }
     tied_requests_ = requests;
     team->line->reserve(std::max(1, requests + 2 * static_cast<int>(tied_.size())));
@@ -134,12 +138,12 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
 
   /// Gradients of a stage, with their tail, over the pipelines beside each other. The first of the tail are `sums` before and
   /// after.
-  void sum_over_pipelines(DeviceSpan<Scalar, Device> gradients, std::span<Scalar> sums) {
-    HostSide<Scalar, Device> host(gradients, model->where());
+  void sum_over_pipelines(Stage& h, std::span<Scalar> sums) {
+    HostSide<Scalar, Device>& host = *h.gradients_on_host;
     host.read();
-    Scalar* const tail = host.data() + gradients.size - gradient_tail;
+    Scalar* const tail = host.data() + host.size() - gradient_tail;
     std::copy(sums.begin(), sums.end(), tail);
-    team->data->sum(DeviceSpan<Scalar>(host.data(), gradients.size));
+    team->data->sum(DeviceSpan<Scalar>(host.data(), host.size()));
     std::copy_n(tail, sums.size(), sums.begin());
     host.write();
   }
@@ -152,11 +156,9 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
         return sum_of_squares(h, call, begin, at) + sum_of_squares(h, call, last, end);
     if constexpr (on_host<Device>) return h.optimizer->sum_of_squares(call, begin, end);
     else {
-      Arena<double, Device> sum(1, model->where());
-      h.optimizer->sum_of_squares(call, begin, end, sum.data());
-      HostSide<double, Device> host(sum.span(), model->where());
-      host.read();
-      return host.data()[0];
+      h.optimizer->sum_of_squares(call, begin, end, squares_.data());
+      squares_on_host_.read();
+      return squares_on_host_.data()[0];
     }
   }
 
@@ -192,27 +194,11 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       add(e.input_gradient(slot), in, room);
     }
   }
-  NamedValues common_values() const {
-    constexpr std::string_view schedules[] = {"unpipelined", "gpipe", "one_f_one_b", "interleaved", "zero_bubble", "pipedream"};
-    const PipelineOptions& o = team->options;
-    NamedValues values;
-    values.add_hash("the model (network, input shape)", &Model::fingerprint, sizeof Model::fingerprint);
-    values.add("the bytes of its scalar", sizeof(Scalar));
-    values.add("the type of its products", skein::detail::scalar_name<typename Model::precision::compute>());
-    std::string cuts, tied;
-    const plan::Placement placement = Model::placement();
-    for (int s = 0; s < placement.owners(); ++s) cuts += (s ? ", " : "") + std::to_string(placement.part(s).end);
-    for (const TiedParameters& t : o.tied) tied += (tied.empty() ? "" : ", ") + t.first + " and " + t.second;
-    values.add("the ends of its stages in the parameters", cuts).of("Pipeline");
-    values.add(".schedule", schedules[static_cast<std::size_t>(o.schedule)]).add(".micro_batches", o.micro_batches);
-    values.add(".micro_batch", o.micro_batch).add(".replicas", o.replicas).add(".vertical_sync", o.vertical_sync);
-    return values.add(".tied", tied).add(".table", o.table ? "given" : "not given");
-  }
   void start() {
     const comm::InPublicCall here(comm::PublicCall::trainer);
     team->line->reserve(1);
     if (policy_state.ranks() == 1) return tie_weights();
-    team->world->assert_same("the pipelines", common_values());
+    team->world->assert_same("the pipelines", common_values<Model>(team->options));
     if (team->data)
       for (Stage& h : stages) {
         const auto p = model->parameters(h.stage), b = model->buffers(h.stage);
@@ -293,6 +279,8 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     (void)model->modify();  // all of them
   }
 
+  Arena<double, Device> squares_;  // a number of a device, [1]
+  HostSide<double, Device> squares_on_host_;
   std::vector<Tied> tied_;
   int tied_requests_ = 0;  // the first of theirs
 };

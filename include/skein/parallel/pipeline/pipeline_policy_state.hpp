@@ -41,14 +41,12 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
   bool in_step() const { return !team_->world->simulated_time(); }
 
   void average_buffers() {
-    if (!team_->data) return;
-    for (DeviceSpan<Scalar, Device> b : buffers) {
-      if (b.size == 0) continue;
-      HostSide<Scalar, Device> host(b, where);
-      host.read();
-      team_->data->sum(DeviceSpan<Scalar>(host.data(), b.size));
-      for (std::size_t i = 0; i < b.size; ++i) host.data()[i] /= static_cast<Scalar>(team_->options.replicas);
-      host.write();
+    for (HostSide<Scalar, Device>& b : buffers) {
+      if (b.size() == 0) continue;
+      b.read();
+      team_->data->sum(DeviceSpan<Scalar>(b.data(), b.size()));
+      for (std::size_t i = 0; i < b.size(); ++i) b.data()[i] /= static_cast<Scalar>(team_->options.replicas);
+      b.write();
     }
   }
   void reduce(std::span<double> values) {
@@ -66,8 +64,7 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
   const PipelineTeam& team() const { return *team_; }
 
   // The train step's.
-  std::vector<DeviceSpan<Scalar, Device>> buffers{};
-  Device where{};
+  std::vector<HostSide<Scalar, Device>> buffers{};  // of each stage, where pipelines are beside each other
   std::vector<PipelineEvent> events{};
   double waited = 0;
 

@@ -168,7 +168,7 @@ template <class Model, class Optimizer> class PipelineUpdate {
     if (!stages_.team->data) return sums;
     Scalar tail[3] = {static_cast<Scalar>(sums.loss), static_cast<Scalar>(sums.weight), static_cast<Scalar>(sums.correct)};
     const double before = stages_.clock();
-    stages_.sum_over_pipelines(h.executor->gradients(), tail);
+    stages_.sum_over_pipelines(h, tail);
     stages_.policy_state.waited += stages_.clock() - before;
     return {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
   }
