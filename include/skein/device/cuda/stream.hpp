@@ -40,7 +40,8 @@ class Stream {
 /// A point in a stream, to wait for; without time stamps unless asked for.
 class Event {
  public:
-  explicit Event(bool timed = false) {
+  Event() : Event(false) {}
+  explicit Event(bool timed) {
     check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming), "cudaEventCreateWithFlags");
   }
   Event(Event&& o) noexcept : event_(std::exchange(o.event_, nullptr)) {}
