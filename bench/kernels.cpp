@@ -3,7 +3,7 @@
 // ResNet-20 and ResNet-32 (batch 128) and of ResNet-50 (batch 16), forward, and both gradients; products of Linear layers? The
 // peer is the bare primitive with weights in the layout that it likes, made before; images lie as ours (NHWC), or as it likes:
 // the faster of the two. Both sides have four sets of arrays, which take turns. The floor is the flops over the rate of a large
-// product of matrices.
+// product of matrices. --quick leaves out most of ResNet-50; --quick --only resnet_50 has all of it.
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -238,12 +238,9 @@ template <int In, int Out> bool linear(Report& report, long n) {
               .must = {1.03}},
              2.0 * static_cast<double>(n) * In * Out, {{candidate(ours), {candidate(bare)}}}, most / large);
 }
-}  // namespace
 
-int main(int argc, char** argv) {
-  Report report("kernels", options(argc, argv));
-  const ops::cpu::NoOmpTeam alone;
-  rate = gemm_rate(report.quick());
+/// The convolutions of ResNet-20 and ResNet-32, whose shapes are the same.
+bool resnet_20(Report& report) {
   // height, width, channels, filters, kernel, stride, padding
   bool right = convolution<Geometry{32, 32, 3, 16, 3, 1, 1}>(report, 128, "ResNet-20");
   right &= convolution<Geometry{32, 32, 16, 16, 3, 1, 1}>(report, 128, "ResNet-20");
@@ -252,34 +249,52 @@ int main(int argc, char** argv) {
   right &= convolution<Geometry{16, 16, 32, 64, 3, 2, 1}>(report, 128, "ResNet-20");
   right &= convolution<Geometry{8, 8, 64, 64, 3, 1, 1}>(report, 128, "ResNet-20");
   right &= convolution<Geometry{32, 32, 16, 32, 1, 2, 0}>(report, 128, "ResNet-20, projection");
-  right &= convolution<Geometry{56, 56, 64, 64, 1, 1, 0}>(report, 16, "ResNet-50");
+  return right;
+}
+/// The convolutions of ResNet-50: the first stage's, or all.
+bool resnet_50(Report& report, bool all) {
+  bool right = convolution<Geometry{56, 56, 64, 64, 1, 1, 0}>(report, 16, "ResNet-50");
   right &= convolution<Geometry{56, 56, 64, 64, 3, 1, 1}>(report, 16, "ResNet-50");
   right &= convolution<Geometry{56, 56, 64, 256, 1, 1, 0}>(report, 16, "ResNet-50");
-  if (!report.quick()) {  // and so all that ResNet-50 has
-    right &= convolution<Geometry{224, 224, 3, 64, 7, 2, 3}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{56, 56, 256, 64, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{56, 56, 256, 128, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{56, 56, 128, 128, 3, 2, 1}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{56, 56, 256, 512, 1, 2, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{28, 28, 128, 512, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{28, 28, 512, 128, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{28, 28, 512, 256, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{28, 28, 256, 256, 3, 2, 1}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{28, 28, 512, 1024, 1, 2, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{14, 14, 256, 1024, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{14, 14, 1024, 256, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{14, 14, 1024, 512, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{14, 14, 512, 512, 3, 2, 1}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{14, 14, 1024, 2048, 1, 2, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{7, 7, 2048, 512, 1, 1, 0}>(report, 16, "ResNet-50");
-    right &= convolution<Geometry{7, 7, 512, 512, 3, 1, 1}>(report, 16, "ResNet-50");
-  }
-  right &= linear<64, 10>(report, 128);
+  if (!all) return right;
+  right &= convolution<Geometry{224, 224, 3, 64, 7, 2, 3}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{56, 56, 256, 64, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{56, 56, 256, 128, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{56, 56, 128, 128, 3, 2, 1}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{56, 56, 256, 512, 1, 2, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{28, 28, 128, 512, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{28, 28, 512, 128, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{28, 28, 512, 256, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{28, 28, 256, 256, 3, 2, 1}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{28, 28, 512, 1024, 1, 2, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{14, 14, 256, 1024, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{14, 14, 1024, 256, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{14, 14, 1024, 512, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{14, 14, 512, 512, 3, 2, 1}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{14, 14, 1024, 2048, 1, 2, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{7, 7, 2048, 512, 1, 1, 0}>(report, 16, "ResNet-50");
+  right &= convolution<Geometry{7, 7, 512, 512, 3, 1, 1}>(report, 16, "ResNet-50");
+  return right;
+}
+bool linears(Report& report) {
+  bool right = linear<64, 10>(report, 128);
   right &= linear<512, 512>(report, 128);
   right &= linear<2048, 1000>(report, 128);
+  return right;
+}
+}  // namespace
+
+int main(int argc, char** argv) {
+  Report report("kernels", options(argc, argv), {"resnet_20", "resnet_50", "linear"});
+  const ops::cpu::NoOmpTeam alone;
+  rate = gemm_rate(report.quick());
+  bool right = true;
+  if (report.wants("resnet_20")) right &= resnet_20(report);
+  if (report.wants("resnet_50")) right &= resnet_50(report, !report.quick() || !report.options().only.empty());
+  if (report.wants("linear")) right &= linears(report);
   return report.finish(right);
 }
 #else

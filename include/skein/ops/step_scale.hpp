@@ -23,19 +23,21 @@ template <class Scalar> struct StepScaleCall {
   double expected_weight = 1;          ///< the policy's gradient factor times what the gradients were divided by
   const StepValues* values = nullptr;  ///< its loss_scale is divided out; null: 1
   const double* squares = nullptr;     ///< sum of the squares of the unscaled gradients; null: no clipping, no skipping
+  bool may_skip = false;               ///< squares that are not finite skip the step; else the gradient is as it is
   double clip_norm = 0;                ///< the greatest norm that is left alone; 0: no clipping
   StepScale* scale = nullptr;
 
-  /// Not finite squares (an overflow anywhere makes them so) skip the step.
+  /// Squares that are not finite, as an overflow anywhere makes them, leave the factor alone.
   SKEIN_HOST_DEVICE void operator()(long) const {
     StepScale s;
     const double weight = static_cast<double>(tail[1]), loss_scale = values ? values->loss_scale : 1.0;
     s.factor = weight > 0 ? expected_weight / (weight * loss_scale) : 0.0;
     if (squares) {
       const double sum = *squares;
-      s.skip = !(sum - sum == 0.0);  // infinite, or not a number
+      const bool finite = sum - sum == 0.0;
+      s.skip = may_skip && !finite;
       if (!s.skip) s.norm = std::sqrt(sum) * s.factor;
-      if (!s.skip && clip_norm > 0 && s.norm + 1e-6 > clip_norm) s.factor *= clip_norm / (s.norm + 1e-6);
+      if (finite && clip_norm > 0 && s.norm + 1e-6 > clip_norm) s.factor *= clip_norm / (s.norm + 1e-6);
     }
     *scale = s;
   }

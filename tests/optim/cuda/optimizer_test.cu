@@ -212,7 +212,8 @@ TEMPLATE_TEST_CASE("Sums of squares on the GPU leave frozen parameters out and s
 }
 
 TEST_CASE("The factor of a step is made on the GPU", "[optim][cuda]") {
-  const auto factor = [](double weight, double expected_weight, double loss_scale, double squares, double clip) {
+  const auto factor = [](double weight, double expected_weight, double loss_scale, double squares, double clip,
+                         bool may_skip = true) {
     DeviceArray<float> tail(std::vector<float>{5, static_cast<float>(weight), 1});
     DeviceArray<double> sum(1, squares);
     sk::Arena<ops::StepValues, sk::Cuda> values(1);
@@ -220,7 +221,7 @@ TEST_CASE("The factor of a step is made on the GPU", "[optim][cuda]") {
     sk::Copy<sk::Cuda, sk::Cpu>::run(values.data(), &now, sizeof now);
     sk::Arena<ops::StepScale, sk::Cuda> scale(1);
     ops::step_scale<sk::Cuda>(ops::StepScaleCall<float>{tail.data(), expected_weight, values.data(),
-                                                        squares >= 0 || squares != squares ? sum.data() : nullptr, clip,
+                                                        squares >= 0 || squares != squares ? sum.data() : nullptr, may_skip, clip,
                                                         scale.data()});
     ops::StepScale s;
     sk::Copy<sk::Cpu, sk::Cuda>::run(&s, scale.data(), sizeof s);
@@ -239,6 +240,8 @@ TEST_CASE("The factor of a step is made on the GPU", "[optim][cuda]") {
   CHECK(large.factor == Approx(0.5 * optim::ClipNorm{5}(10)).epsilon(1e-12));
   CHECK(factor(8, 8, 2, std::numeric_limits<double>::infinity(), 0).skip == 1);
   CHECK(factor(8, 8, 2, std::numeric_limits<double>::quiet_NaN(), 5).skip == 1);
+  const ops::StepScale shown = factor(8, 8, 2, std::numeric_limits<double>::infinity(), 5, false);  // nobody skips: it is seen
+  CHECK((shown.skip == 0 && shown.factor == 0.5));
 }
 
 TEST_CASE("Sums of a step go to the gradient's tail and into totals, on both devices", "[optim][cuda]") {

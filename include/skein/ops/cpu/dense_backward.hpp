@@ -4,6 +4,7 @@
 #pragma once
 #include <type_traits>
 
+#include "column_sums.hpp"
 #include "direct_filters.hpp"
 #include "strided_data.hpp"
 
@@ -39,6 +40,13 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
             }
           }
     }
+  }
+  /// Adds the gradients of the weights and, where it is given, of the bias over the batch's images as they lie.
+  static void add_batch(const Conv2dCall<Scalar>& c) requires(possible && !padded) {
+    for (long n = 0; n < c.batch; ++n) add(c.x + n * P.conv().in_count(), c.dy + n * P.conv().out_count(), c.dweight);
+    if (c.dbias)
+      column_sums<filters>(ColumnSums<Scalar>{
+          .rows = c.batch * P.conv().out_pixels(), .pitch = filters, .dy = c.dy, .sums = c.dbias, .accumulate = true});
   }
 
  private:

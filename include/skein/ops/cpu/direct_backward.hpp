@@ -47,9 +47,9 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     constexpr long g_pitch = P.g.relu || made ? P.masked() : P.g.out_count();
     Scalar* images = c.workspace;
     Scalar* masked = c.workspace + P.masked_at();
-    Scalar* dweight = c.workspace + P.dweight_at();
+    [[maybe_unused]] Scalar* dweight = c.workspace + P.dweight_at();
     if constexpr (copies) std::memset(images, 0, group * P.padded_image() * sizeof(Scalar));
-    std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
+    if constexpr (!Dense::possible) std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
     Scalar bias[repeats * filters] = {};
     [[maybe_unused]] Scalar* zeros = c.workspace + P.zeros_at();
     if constexpr (Turned::possible()) std::memset(zeros, 0, (whole_line(P.conv().channels) + 16) * sizeof(Scalar));

@@ -39,13 +39,14 @@ struct DeviceUpdate {
         parts.policy_state.sum_over_owners_there(DeviceSpan<double, typename Parts::Device>(device.squares(), 1));
       if (asks_other_ranks(parts, step)) skip_with_others(parts);
       scale.squares = device.squares();
+      scale.may_skip = step.look;
       scale.clip_norm = static_cast<double>(static_cast<float>(step.clip));
     }
     device.finish_sums(step.exchange && !PolicyState::local_sums ? nullptr : memory.sums(), step.exchange, parts.tail(), scale);
     if (step.look) parts.buffers.give_back_if_skipped(*parts.model, device.scale(), parts.tail());
     call.scale = device.scale();
     if constexpr (optim::has_stages<typename Parts::Optimizer>) {
-      DeviceGradient<Parts> gradient(parts, call, step.clip > 0 || step.look);
+      DeviceGradient<Parts> gradient(parts, call, step.look);
       parts.optimizer.optimizer().run_stages(gradient);
     }
     parts.optimizer.update(parts.model->weights().unguarded().data, call, own.begin, own.end);
