@@ -191,6 +191,10 @@ TEST_CASE("a column of numbers with zeros before them has their texts too") {
   CHECK(t.of(2).first_reworded() == 0);
   CHECK(parse_csv("a\n1000000\n", "t").text(0, 0) == "1000000");
   CHECK(parse_csv("a\n123456789012345\n", "t").text(0, 0) == "123456789012345");
+  const auto ids = parse_csv("id\n1234567890123456789\n1234567890123456788\n0000001234567890\n", "t");  // no doubles
+  CHECK(ids.texts("id") == std::vector<std::string>{"1234567890123456789", "1234567890123456788", "0000001234567890"});
+  CHECK((ids.number(0, 0) == 1234567890123456789.0 && ids.number(2, 0) == 1234567890.0));
+  CHECK_FALSE(parse_csv("time\n1669734000000000\n", "t").of(0).keeps_texts());  // below 2^53, which one is
   std::string late = "a,b\n";  // found out in another block, and with a text beside it
   for (int i = 0; i < 300'000; ++i) late += std::to_string(i) + ",1\n";
   CHECK(parse_csv(late + "007,1\n", "t").text(300'000, 0) == "007");
@@ -344,4 +348,38 @@ TEST_CASE("tables cut at every length and with random bytes changed never do mor
     } catch (const sk::FileError&) { ++refused; }
   }
   CHECK(refused > 500);
+}
+
+TEST_CASE("a number that stands for no value is missing where numbers stand") {
+  const CsvOptions options{.missing = {"", "-999", "9.90"}};
+  const auto t = parse_csv("a,b,c\n1,-999,x\n2,3,-999\n9.90,-999.5,y\n", "t", options);
+  CHECK((t.missing(2, 0) && t.missing(0, 1) && t.missing(1, 2)));
+  CHECK((t.number(1, 1) == 3 && t.number(2, 1) == -999.5));  // the words are texts
+  CHECK(parse_csv("a\n-999\n2\n", "t", options).missing(0, 0));
+}
+
+TEST_CASE("columns behind each other keep their texts where one of them has some") {
+  const sk::data::Column padded = parse_csv("zip\n02114\n10001\n", "t").of(0), plain = parse_csv("zip\n7\n\"\"\n", "t").of(0),
+                         wide = parse_csv("zip\n1.5\n", "t").of(0);
+  const auto of = [](sk::data::Column first, const sk::data::Column& second) {
+    first.append(second);
+    std::string all;
+    for (std::int64_t i = 0; i < first.size(); ++i) {
+      CHECK(first.missing(i) == first.text(i).empty());
+      if (!first.missing(i)) CHECK(first.number(i) == std::strtod(first.text(i).c_str(), nullptr));
+      all += first.text(i) + ";";
+    }
+    return all;
+  };
+  CHECK(of(padded, parse_csv("zip\n01067\n02114\n", "t").of(0)) == "02114;10001;01067;02114;");
+  CHECK(of(padded, plain) == "02114;10001;7;;");
+  CHECK(of(plain, padded) == "7;;02114;10001;");
+  CHECK(of(padded, wide) == "02114;10001;1.5;");
+  CHECK(of(wide, padded) == "1.5;02114;10001;");
+  sk::data::Column more = padded;
+  more.add(5);
+  more.add(1.5);
+  more.add_missing();
+  more.add(10001);
+  CHECK((more.number(2) == 5 && more.number(3) == 1.5 && more.missing(4) && more.text(5) == "10001" && more.text(0) == "02114"));
 }

@@ -288,7 +288,10 @@ TEST_CASE("Classes that would lie in one folder, and values that are no pixels, 
              Contains("sample 0 has the value -5, and pixels") && Contains("set.normalize(0, 1)"));
   const InMemory<float> unknown(sk::Extents{3, {1, 1, 1}}, std::vector<float>{NAN}, std::vector<std::int32_t>{0}, 0, 1,
                                 NonFinite::keep);
-  CHECK_THAT(fault([&] { write_image_folder(unknown, folder / "set"); }), Contains("sample 0 has the value nan"));
+  CHECK_THAT(fault([&] { write_image_folder(unknown, folder / "other"); }), Contains("sample 0 has the value nan"));
+  write_image_folder(images(3), folder / "full");
+  CHECK_THAT(fault([&] { write_image_folder(images(3), folder / "full"); }),
+             Contains("/full: has \"") && Contains("\" in it already: write the set into a folder of its own"));
 }
 
 TEST_CASE("Hidden folders are no classes, and hidden files no images") {

@@ -108,3 +108,15 @@ TEST_CASE("sets that were split in different ways are not joined", "[data]") {
   CHECK_THROWS_WITH(data::join(left.first, encoder.encode(others.first)), refused);
   CHECK_NOTHROW(data::join(left.first, encoder.encode(rows.first)));  // pictures and their rows
 }
+
+TEST_CASE("a joined row of more values than an int counts is refused", "[data]") {
+  struct Wide {
+    std::int64_t size() const { return 1; }
+    sk::Extents sample_extents() const { return {1, {2'200'000'000 / 2}}; }
+    void read(std::int64_t, std::span<float>) const {}
+  };
+  CHECK_NOTHROW(data::join(Wide{}));
+  CHECK_THROWS_WITH(data::join(Wide{}, Wide{}), Catch::StartsWith("data::join: a joined row would have 2200000000 values"));
+  CHECK_THROWS_WITH(data::join(Wide{}, Wide{}, Wide{}, Wide{}),
+                    Catch::StartsWith("data::join: a joined row would have 4400000000"));
+}

@@ -174,6 +174,7 @@ TEST_CASE("Files that are no pair say so") {
   CHECK_THAT(refused(digits, x, PackedAs::bytes), Contains("have one path"));
   CHECK_THAT(refused(digits, "", PackedAs::bytes), Contains("name a place for them too"));
   CHECK_THAT(refused(digits, y, PackedAs::tokens), Contains("this set gives no tokens"));
+  CHECK_THAT(refused(digits, y, static_cast<PackedAs>(7)), Contains("to_npy: PackedAs is 7"));
   CHECK_THAT(refused(from_tensors(std::vector<float>{1, 2}, sk::Extents{1, {1}}), y, PackedAs::floats),
              Contains("neither labels nor targets"));
   CHECK_THAT(support::thrown<sk::Error>([&] { to_npy(digits, folder / "no/x.npy", y); }), Contains("cannot be created"));

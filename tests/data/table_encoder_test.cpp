@@ -335,6 +335,13 @@ TEST_CASE("a Standardizer is learnt on the training samples and maps any others"
   std::vector<double> tenth(1000, 0.1);
   CHECK(sk::data::Standardizer(sk::data::from_tensors(tenth, sk::Extents{1, {1}})).deviation(0) == 1);
   CHECK_THROWS_AS(sk::data::Standardizer(train.slice(0, 0)), sk::ArgumentError);
+  const auto large = "a Standardizer found value 0 of samples so large that their squares are beyond what a double holds";
+  CHECK_THROWS_WITH(sk::data::Standardizer(sk::data::from_tensors(std::vector<double>{1e160, 0, 0, 5}, sk::Extents{1, {1}})),
+                    Catch::StartsWith(large));
+  sk::data::TableEncoder encoder;
+  CHECK(thrown([&] {
+          encoder.standardize({"x"}).fit(parse_csv("x\n1e160\n0\n", "t"));
+        }).says("a Standardizer found numbers in column \"x\" so large that"));
 }
 
 TEST_CASE("splits: at random, whole groups on one side, the past before the future") {
@@ -371,6 +378,9 @@ TEST_CASE("splits: at random, whole groups on one side, the past before the futu
   CHECK(sk::data::split(table, 1, sk::data::by_group("patient")).second.rows() == 0);
   CHECK_THROWS_WITH(sk::data::split(table, 1.5),
                     Catch::StartsWith("split: the fraction is 1.5: give the share of the first part"));
+  std::string ids = "user,x\n";  // of which a double holds one
+  for (int i = 0; i < 40; ++i) ids += "123456789012345678" + std::to_string(i % 4) + "," + std::to_string(i) + "\n";
+  CHECK(sk::data::split(parse_csv(ids, "t"), 0.5, sk::data::by_group("user"), sk::Seed{3}).first.rows() == 20);
   CHECK(thrown([] {
           sk::data::split(parse_csv("g,x\n,1\n", "t"), 0.5, sk::data::by_group("g"));
         }).says("column \"g\" has no value in data row 1: each row needs a group"));
@@ -412,6 +422,9 @@ TEST_CASE("by_time takes numbers and ISO texts of one form, and no texts that do
           .says(
               "in data row 2: by_time() sorts texts, and data row 1 has \"2020-09-01T08:00+02:00\", which is written in another "
               "way: write all times alike"));
+  CHECK(thrown([&] {
+          sk::data::split(of({"", "2020-01-01", "2020-01-01 08:30"}).drop_missing(), 0.5, sk::data::by_time("t"));
+        }).says("in data row 3: by_time() sorts texts, and data row 2 has"));
   CHECK(earlier({}).empty());
 }
 

@@ -172,7 +172,7 @@ class CsvPass {
       if (form == NumberForm::padded) block.found[c] = std::max(block.found[c], Take::padded);
       column.add(number, form != NumberForm::other);
     };
-    if (take == Take::numbers)
+    if (take == Take::numbers && !missing_.has_number())
       if (const CsvCursor::Next next = cursor.next_number(number, form); next != CsvCursor::Next::unread) return add(), next;
     std::string_view field;
     const CsvCursor::Next next = cursor.next(field);

@@ -26,17 +26,19 @@ class MissingWords {
   bool contains(std::string_view field) const {
     return field.empty() ? empty_ : field.size() <= longest_ && starts_[static_cast<unsigned char>(field[0])] && listed(field);
   }
+  /// One of them is a number, as -999.
+  bool has_number() const { return number_; }
 
  private:
   bool listed(std::string_view field) const;
   std::vector<std::string> words_;
   std::array<bool, 256> starts_{};  // by first character
   std::size_t longest_ = 0;
-  bool empty_ = false;
+  bool empty_ = false, number_ = false;
 };
 
-/// How a number stands in a text: in the one way in which an integer is written; with zeros before it, as in a postcode; or with
-/// a point, a plus, an exponent or more than 15 digits.
+/// How a number stands in a text: in the one way in which an integer is written; with zeros before it, as in a postcode, or with
+/// more digits than a double holds, as in an account number; or with a point, a plus or an exponent.
 enum class NumberForm { integer, padded, other };
 
 /// Goes through text field by field. Throws CsvFault. The text must outlive it.

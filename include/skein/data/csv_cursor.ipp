@@ -16,6 +16,8 @@ SKEIN_INLINE MissingWords::MissingWords(const std::vector<std::string>& words) :
     longest_ = std::max(longest_, word.size());
     if (word.empty()) empty_ = true;
     else starts_[static_cast<unsigned char>(word[0])] = true;
+    double ignored = 0;
+    number_ = number_ || parse_number(word, ignored);
   }
 }
 
@@ -77,13 +79,21 @@ inline const char* plain_number(const char* at, const char* end, double& number,
   return at;
 }
 
+/// The form of a number that plain_number() does not take. Integers up to 2^53 are the doubles of that value.
+inline NumberForm form_of_long(std::string_view text) {
+  const std::string_view digits = text.substr(text.starts_with('-') ? 1 : 0);
+  if (digits.size() < 16 || digits.find_first_not_of("0123456789") != digits.npos) return NumberForm::other;
+  const bool exact = digits.size() == 16 && digits.front() != '0' && digits <= "9007199254740992";
+  return exact ? NumberForm::integer : NumberForm::padded;
+}
+
 SKEIN_INLINE CsvCursor::Next CsvCursor::next_number(double& number, NumberForm& form) {
   const char* at = plain_number(at_, end_, number, form);
   if (!at || at == end_ || !ends_field(*at)) {
     const auto [stop, error] = std::from_chars(at_, end_, number);
     if (error != std::errc{} || !std::isfinite(number) || (stop != end_ && !ends_field(*stop))) return Next::unread;
     at = stop;
-    form = NumberForm::other;
+    form = form_of_long({at_, static_cast<std::size_t>(stop - at_)});
   }
   field_ = std::exchange(at_, at);
   return behind_field();
@@ -138,7 +148,7 @@ SKEIN_INLINE bool parse_number(std::string_view text, double& number) {
 SKEIN_INLINE bool parse_number(std::string_view text, double& number, NumberForm& form) {
   double same = 0;
   const char* const end = text.data() + text.size();
-  if (plain_number(text.data(), end, same, form) != end) form = NumberForm::other;
+  if (plain_number(text.data(), end, same, form) != end) form = form_of_long(text);
   return parse_number(text, number);
 }
 

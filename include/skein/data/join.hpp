@@ -2,8 +2,10 @@
 // Data sets side by side: sample i of the joined set is sample i of each, one after the other in a row, as a network with several
 // inputs takes them; what belongs to them likewise, a class number as one value.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <limits>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -22,7 +24,8 @@ template <class... Sets> class Joined {
   static constexpr bool prefers_threads = (data::prefers_threads<Sets>() || ...);
   static constexpr bool prefers_ascending = (data::prefers_ascending<Sets>() || ...);
 
-  /// Throws ShapeError where the sets have not as many samples, ArgumentError where they were split in different ways.
+  /// Throws ShapeError where the sets have not as many samples, or a row more values than an int counts, ArgumentError where they
+  /// were split in different ways.
   explicit Joined(Sets... sets) : sets_(std::move(sets)...) {
     (assert_dataset<Sets>(), ...);
     each([&](const auto& set, Place) {
@@ -32,6 +35,9 @@ template <class... Sets> class Joined {
       size_ = n;
       detail::join_origin(origin_, detail::origin_of(set));
     });
+    if (const long values = std::max(end().x, end().y); values > std::numeric_limits<int>::max())
+      throw ShapeError("data::join: a joined row would have " + std::to_string(values) +
+                       " values, at most 2147483647 are possible");
   }
 
   std::int64_t size() const { return size_; }
@@ -53,6 +59,7 @@ template <class... Sets> class Joined {
   }
   /// The encoders of all, and the split that chose the samples.
   const Origin& origin() const { return origin_; }
+  /// One set that keeps values that are not finite has those of all kept: nobody looks at a joined row then.
   NonFinite non_finite() const {
     NonFinite all = NonFinite::absent;
     each([&](const auto& set, Place) {

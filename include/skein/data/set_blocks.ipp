@@ -18,6 +18,7 @@ namespace skein::inline SKEIN_ABI::data {
 
 SKEIN_INLINE SetBlocks::SetBlocks(std::string caller, const DatasetView& set, PackedAs as, bool with_targets)
     : caller_(std::move(caller)), set_(set), as_(as) {
+  skein::detail::demand_value(caller_.c_str(), "PackedAs", as, PackedAs::tokens, "floats, bytes or tokens");
   const bool tokens = as == PackedAs::tokens;
   if (tokens ? !set.gives_tokens() : !set.gives_numbers())
     throw ArgumentError(caller_ + (tokens ? ": this set gives no tokens: write PackedAs::bytes or PackedAs::floats"

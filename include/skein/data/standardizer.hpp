@@ -46,7 +46,8 @@ class Standardizer {
   }
 
   /// One more value, with the moments of these numbers; of none (standard false) the mean 0 and the deviation 1.
-  void add(std::span<const double> numbers, bool standard = true);
+  /// `what`: what they are, for the ArgumentError where their squares are beyond what a double holds.
+  void add(std::span<const double> numbers, bool standard = true, const std::string& what = "numbers");
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
     (archive & mean_ & deviation_);
@@ -61,8 +62,8 @@ class Standardizer {
                        std::to_string(values));
   }
 
-  /// The deviation of n values; 1 where it is no more than what rounding makes of a constant.
-  static double deviation_of(double variance, double mean, double n);
+  /// The deviation of n values; 1 where it is no more than what rounding makes of a constant. Throws where it is not finite.
+  static double deviation_of(double variance, double mean, double n, const std::string& what);
 
   std::vector<double> mean_, deviation_;
 };

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "../core/hash.hpp"
+#include "../core/text.hpp"
 #include "standardizer.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
@@ -30,7 +31,8 @@ SKEIN_INLINE Standardizer::Standardizer(DatasetView training) {
     mean_[j] += v / samples;
   });
   each([&](std::size_t j, double v, std::int64_t) { deviation_[j] += (v - mean_[j]) * (v - mean_[j]) / samples; });
-  for (std::size_t j = 0; j < n; ++j) deviation_[j] = deviation_of(deviation_[j], mean_[j], samples);
+  for (std::size_t j = 0; j < n; ++j)
+    deviation_[j] = deviation_of(deviation_[j], mean_[j], samples, "value " + std::to_string(j) + " of samples");
 }
 
 SKEIN_INLINE std::uint64_t Standardizer::hash() const {
@@ -40,12 +42,15 @@ SKEIN_INLINE std::uint64_t Standardizer::hash() const {
   return hash.value();
 }
 
-SKEIN_INLINE double Standardizer::deviation_of(double variance, double mean, double n) {
+SKEIN_INLINE double Standardizer::deviation_of(double variance, double mean, double n, const std::string& what) {
+  if (!std::isfinite(variance))
+    throw ArgumentError(
+        text("a Standardizer found {} so large that their squares are beyond what a double holds: divide them first", what));
   const double rounding = n * std::numeric_limits<double>::epsilon() * mean;
   return variance > rounding * rounding ? std::sqrt(variance) : 1;
 }
 
-SKEIN_INLINE void Standardizer::add(std::span<const double> numbers, bool standard) {
+SKEIN_INLINE void Standardizer::add(std::span<const double> numbers, bool standard, const std::string& what) {
   double mean = 0, variance = 0;
   const auto n = static_cast<double>(numbers.size());
   if (standard) {
@@ -53,7 +58,7 @@ SKEIN_INLINE void Standardizer::add(std::span<const double> numbers, bool standa
     for (const double v : numbers) variance += (v - mean) * (v - mean) / n;
   }
   mean_.push_back(mean);
-  deviation_.push_back(standard ? deviation_of(variance, mean, n) : 1);
+  deviation_.push_back(standard ? deviation_of(variance, mean, n, what) : 1);
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

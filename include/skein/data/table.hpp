@@ -56,10 +56,12 @@ class Column {
   void add(double number, bool as_text = true);
   void add(std::string_view text) { integers_.push_back(texts_.add(text)); }
   void add_missing();
-  /// The values of another column of the same kind behind these.
+  /// The values of another column of the same kind behind these. Where numbers of one of them keep their texts, those of both do.
   void append(const Column& other);
   /// Texts that are all numbers become numbers, which keep their texts.
   void take_as_numbers();
+  /// They have.
+  bool keeps_texts() const { return !text_ && !values_.empty(); }
   void clear();
 
  private:
@@ -67,6 +69,7 @@ class Column {
   static constexpr double missing_number = std::numeric_limits<double>::quiet_NaN();
   bool has_texts() const { return text_ || !values_.empty(); }
   void widen();
+  void append_by_text(const Column& other);
 
   std::string name_;
   bool text_ = false, wide_ = false;

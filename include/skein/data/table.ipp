@@ -67,6 +67,11 @@ SKEIN_INLINE std::string Column::text(std::int64_t row) const {
 
 SKEIN_INLINE void Column::add(double number, bool as_text) {
   if (!as_text && reworded_ < 0) reworded_ = size();
+  if (keeps_texts()) {
+    const std::int32_t code = texts_.add(detail::shortest(number));
+    if (static_cast<std::size_t>(code) == values_.size()) values_.push_back(number);
+    return integers_.push_back(code);
+  }
   if (!wide_) {
     const bool whole = number > missing_integer && number <= std::numeric_limits<std::int32_t>::max() &&
                        static_cast<std::int32_t>(number) == number && !(number == 0 && std::signbit(number));
@@ -105,11 +110,22 @@ SKEIN_INLINE void Column::append(const Column& other) {
     return;
   }
   if (other.reworded_ >= 0 && reworded_ < 0) reworded_ = size() + other.reworded_;
+  if (keeps_texts() || other.keeps_texts()) return append_by_text(other);
   if (other.wide_ && !wide_) widen();
   if (!wide_) integers_.append(other.integers_.data(), other.integers_.size());
   else if (other.wide_) numbers_.append(other.numbers_.data(), other.numbers_.size());
   else
     for (std::int64_t i = 0; i < other.size(); ++i) numbers_.push_back(other.number(i));
+}
+
+SKEIN_INLINE void Column::append_by_text(const Column& other) {
+  Column both(name_, Kind::texts);
+  for (const Column* part : {static_cast<const Column*>(this), &other})
+    for (std::int64_t i = 0; i < part->size(); ++i)
+      part->missing(i) ? both.add_missing() : both.add(std::string_view(part->text(i)));
+  both.take_as_numbers();
+  both.reworded_ = reworded_;
+  *this = std::move(both);
 }
 
 SKEIN_INLINE void Column::take_as_numbers() {

@@ -68,7 +68,7 @@ SKEIN_INLINE void check_repeats(const Table& table, int column, std::size_t cate
 
 SKEIN_INLINE void check_exact(const Table& table, int column) {
   const Column& c = table.of(column);
-  if (c.is_text() || c.first_reworded() < 0) return;
+  if (c.is_text() || (c.first_reworded() < 0 && !c.keeps_texts())) return;
   constexpr double most = 9007199254740992.0;  // 2^53: above it a double is several whole numbers
   for (std::int64_t r = 0; r < table.rows(); ++r)
     if (const double v = table.number(r, column); v >= most || v <= -most)

@@ -94,7 +94,7 @@ SKEIN_INLINE void TableEncoder::learn_number(Encoded& e, const Table& table, Sta
     e.filled = n % 2 ? there[n / 2] : there[n / 2 - 1] + (there[n / 2] - there[n / 2 - 1]) / 2;
   }
   if (e.fill != Fill::refuse) there.resize(static_cast<std::size_t>(table.rows()), e.filled);
-  standardizer.add({there.data(), there.size()}, e.standard);
+  standardizer.add({there.data(), there.size()}, e.standard, "numbers in column " + in_quotes(e.name, '"'));
 }
 
 SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table) {

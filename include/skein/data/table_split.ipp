@@ -53,22 +53,24 @@ SKEIN_INLINE void check_times(const Table& table, int column) {
     if (own != form)
       table.refuse(
           row, column, shown(text),
-          "by_time() sorts texts, and data row 1 has " + shown(first) +
+          "by_time() sorts texts, and data row " + std::to_string(table.stored_row(0) + 1) + " has " + shown(first) +
               ", which is written in another way: write all times alike (of one zone, with as many digits), or as numbers");
   }
 }
 
-/// The numbers of the rows' values in a column. Throws where one is missing.
-SKEIN_INLINE std::vector<std::int64_t> ranked(const Table& table, const std::string& name, const char* what) {
+/// The numbers of the rows' values in a column, by their texts where it has some and `texts_first`, else by their order. Throws
+/// where one is missing.
+SKEIN_INLINE std::vector<std::int64_t> ranked(const Table& table, const std::string& name, const char* what, bool texts_first) {
   const int column = table.column(name);
+  const bool by_text = table.is_text(column) || (texts_first && table.of(column).keeps_texts());
   std::vector<double> numbers;
   std::vector<std::string> texts;
   for (std::int64_t row = 0; row < table.rows(); ++row) {
     if (table.missing(row, column)) table.refuse(row, column, "no value", std::string("each row needs a ") + what);
-    if (table.is_text(column)) texts.push_back(table.text(row, column));
+    if (by_text) texts.push_back(table.text(row, column));
     else numbers.push_back(table.number(row, column));
   }
-  return table.is_text(column) ? numbered(texts) : numbered(numbers);
+  return by_text ? numbered(texts) : numbered(numbers);
 }
 
 /// Rows whose key goes to the first part, in their order, and the others.
@@ -92,7 +94,7 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, const Groups& groups, Seed seed) {
   const std::int64_t wanted = detail::first_of_split(table.rows(), fraction);
-  const std::vector<std::int64_t> group = detail::ranked(table, groups.column, "group");
+  const std::vector<std::int64_t> group = detail::ranked(table, groups.column, "group", true);
   const std::int64_t count = group.empty() ? 0 : 1 + *std::max_element(group.begin(), group.end());
   std::vector<std::int64_t> sizes(static_cast<std::size_t>(count));
   for (const std::int64_t g : group) ++sizes[static_cast<std::size_t>(g)];
@@ -110,7 +112,7 @@ SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, 
 
 SKEIN_INLINE std::pair<Table, Table> split(const Table& table, double fraction, const TimeOrder& time) {
   const std::int64_t wanted = detail::first_of_split(table.rows(), fraction);
-  const std::vector<std::int64_t> moment = detail::ranked(table, time.column, "time");
+  const std::vector<std::int64_t> moment = detail::ranked(table, time.column, "time", false);
   if (const int column = table.column(time.column); table.is_text(column)) detail::check_times(table, column);
   std::vector<std::int64_t> sorted = moment;
   std::sort(sorted.begin(), sorted.end());

@@ -30,6 +30,13 @@ inline void check_class_names(const std::vector<std::string>& names) {
                           ": give each a folder of its own");
   }
 }
+/// Throws FileError where the folder has something in it that is not hidden.
+inline void check_empty_folder(const std::string& root) {
+  std::error_code none;
+  for (const std::filesystem::directory_entry& entry : std::filesystem::directory_iterator(root, none))
+    if (const std::string name = entry.path().filename().string(); !name.starts_with('.'))
+      throw FileError(root, -1, "has " + in_quotes(name, '"') + " in it already: write the set into a folder of its own");
+}
 /// The pixels of sample i. Throws ArgumentError for a value that is none.
 inline void round_pixels(const std::vector<float>& x, std::int64_t i, std::vector<std::uint8_t>& to) {
   for (std::size_t k = 0; k < x.size(); ++k) {
@@ -49,7 +56,8 @@ inline void round_pixels(const std::vector<float>& x, std::int64_t i, std::vecto
 /// the order of their names, gives back the same labels. Names that are given in another order change them. Throws ArgumentError
 /// for a set without one label a sample, or whose samples are not (height, width, 1 or 3), for a value that is not within 0 and
 /// 1, as of a set that is normalised, and for a class name that is no name of a folder, begins with a point or stands there
-/// twice; FileError where a folder or a file cannot be written.
+/// twice; FileError where a folder or a file cannot be written, and where `root` has something in it, which would be part of the
+/// set. A class without a sample gets a folder without a file, which ImageFolder refuses.
 template <bool Linked = SKEIN_WITH_IMAGES != 0>
 void write_image_folder(const DatasetView& set, const std::string& root, std::vector<std::string> class_names = {}) {
   detail::assert_images_linked<Linked>();
@@ -63,6 +71,7 @@ void write_image_folder(const DatasetView& set, const std::string& root, std::ve
     class_names.push_back(std::string(digits - number.size(), '0') + number);
   }
   detail::check_class_names(class_names);
+  detail::check_empty_folder(root);
   for (const std::string& name : class_names) {
     const std::filesystem::path folder = std::filesystem::path(root) / name;
     std::error_code error;
