@@ -96,6 +96,8 @@ TEST_CASE("Conv1d and Conv3d describe themselves, and refuse") {
   static_assert(i.output == Extents{2, {14, 6}} && i.parameters[0].extents == Extents{3, {5, 3, 6}});
   static_assert(i.parameters[0].fan_in == 15 && i.parameters[0].fan_out == 30 && i.curvature[0].a == 16 && i.curvature[0].g == 6);
   static_assert(i.flops == 2 * 14 * 6 * 15);
+  constexpr auto grouped = nn::Conv2d<8, Kernel<3>, Groups<4>>::describe({3, {5, 5, 4}});  // PyTorch's: size(0) * 9
+  static_assert(grouped.parameters[0].fan_in == 9 && grouped.parameters[0].fan_out == 72);
   constexpr LayerInfo v = nn::Conv3d<4, Kernel<3>, Padding<1>>::describe({4, {5, 6, 7, 2}});
   static_assert(v.output == Extents{4, {5, 6, 7, 4}} && v.parameters[0].extents == Extents{3, {27, 2, 4}});
   static_assert(v.parameters[0].fan_in == 54 && v.flops == 2L * 5 * 6 * 7 * 4 * 54);

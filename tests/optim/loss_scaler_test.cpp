@@ -60,6 +60,9 @@ TEST_CASE("a fixed scale never moves, and none is none", "[optim]") {
   static_assert(after(fixed, 5000, 3).scale() == 1024 && fixed.active() && after(fixed, 0, 3).skipped() == 3);
   static_assert(after(small, 10, 10).scale() == 0.25);
   static_assert(none.scale() == 1 && !none.active() && !LossScaler{}.active());
+  constexpr LossScaler one{LossScaling::fixed(1)}, falls{LossScaling{.initial = 1, .interval = 0, .least = 0.01}};
+  static_assert(one.active() && after(one, 5, 3).scale() == 1 && after(one, 0, 3).skipped() == 3);
+  static_assert(falls.active() && falls.can_fall() && after(falls, 0, 1).scale() == 0.5);
   CHECK(said(LossScaling::fixed(1e9)).empty());
   CHECK(said(LossScaling::none()).empty());
   CHECK(said({}).empty());

@@ -47,7 +47,7 @@ template <int Dimensions, int Filters, class... Options> struct Convolution {
                                  : Extents{4, {g.out_depth(), g.out_height(), g.out_width(), Filters}};
     const Extents weight = Dimensions == 2 ? Extents{4, {k, k, g.group_channels(), Filters}}
                                            : Extents{3, {g.window_count(), g.group_channels(), Filters}};
-    const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.group_filters();
+    const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * Filters;
     i.parameters[0] = {.name = "weight", .extents = weight, .init = weight_init, .fan_in = fan_in, .fan_out = fan_out};
     if (has_bias)
       i.parameters[1] = {

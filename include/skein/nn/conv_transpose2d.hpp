@@ -55,7 +55,7 @@ template <int Filters, class... Options> struct ConvTranspose2d {
   static constexpr LayerInfo describe(Extents in) {
     const ops::Conv2dGeometry g = geometry(in);
     LayerInfo i{.output = {3, {g.height, g.width, Filters}}};
-    const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.group_filters();  // as PyTorch counts them
+    const long fan_in = g.weight_rows(), fan_out = 1L * g.window_count() * g.filters;  // as PyTorch counts them
     i.parameters[0] = {.name = "weight",
                        .extents = {4, {kernel_size, kernel_size, g.group_channels(), g.filters}},
                        .init = weight_init,

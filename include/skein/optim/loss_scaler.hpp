@@ -22,6 +22,7 @@ struct LossScaling {
   double backoff = 0.5;                   ///< factor after an overflow
   std::int64_t interval = 2000;           ///< 0: the scale never grows
   double least = 1, greatest = 16777216;  ///< the scale stays within; beyond 2^24 fp16 gains nothing
+  bool looks = true;                      ///< for overflows, whose steps are skipped
 
   static constexpr LossScaling dynamic() { return {}; }
   /// The same scale always; steps that overflow are skipped all the same.
@@ -32,8 +33,12 @@ struct LossScaling {
     return s;
   }
   /// No scale, and nobody looks for overflows: bf16, whose range is float's.
-  static constexpr LossScaling none() { return fixed(1); }
-  constexpr bool active() const { return initial != 1 || interval > 0; }
+  static constexpr LossScaling none() {
+    LossScaling s = fixed(1);
+    s.looks = false;
+    return s;
+  }
+  constexpr bool active() const { return looks; }
   friend constexpr bool operator==(const LossScaling&, const LossScaling&) = default;
 
   /// Throws ArgumentError for values that cannot scale.

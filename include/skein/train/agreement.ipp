@@ -46,8 +46,8 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   to.add(".step.accumulate", o.step.accumulate).add(".clip_norm", o.clip_norm).add(".checkpoint.async", o.checkpoint.async);
   to.add(".compute.denormals", o.compute.denormals == Denormals::keep ? "keep" : "flush");
   if (const auto& s = o.step.loss_scaling)
-    to.add(".step.loss_scaling",
-           text("{{}, {}, {}, {}, {}, {}}", s->initial, s->growth, s->backoff, s->interval, s->least, s->greatest));
+    to.add(".step.loss_scaling", text("{{}, {}, {}, {}, {}, {}, {}}", s->initial, s->growth, s->backoff, s->interval, s->least,
+                                      s->greatest, s->looks ? 1 : 0));
   else to.add(".step.loss_scaling", "as it comes");
   to.add(".on_nan", o.on_nan == OnNan::stop ? "stop" : o.on_nan == OnNan::skip ? "skip" : "go_on");
   to.add(".check.replicas_every", o.check.replicas_every).add(".metrics", detail::names_of(o.metrics));

@@ -79,6 +79,19 @@ TEST_CASE("A network with weighted losses has the sum's gradient, by any workers
       CHECK(test::first_apart<double>(gradient(loss, threads, execution), wanted, 64) == -1);
 }
 
+TEST_CASE("One of weighted losses with the factor 0 does not count, infinite or not", "[loss]") {
+  const nn::OwnLoss broken{[](auto output, auto target) { return (output - target) / 0.0; }};
+  const auto same = [](const auto& loss, const auto& alone, double factor) {
+    const auto both = numbers(loss), one = numbers(alone);
+    CHECK(both.sums.loss == Approx(factor * one.sums.loss));
+    for (std::size_t i = 0; i < one.gradient.size(); ++i) CHECK(both.gradient[i] == Approx(factor * one.gradient[i]));
+  };
+  CHECK_FALSE(std::isfinite(numbers(broken).sums.loss));
+  same(nn::weighted_losses<Model>(nn::on(nn::Mse{}, 2), nn::on(broken, 0)), nn::Mse{}, 2);
+  same(nn::weighted_losses<Model>(nn::on(broken, 0), nn::on(nn::Mse{}, 2)), nn::Mse{}, 2);
+  same(nn::weighted_losses<Model>(nn::on(broken, 0)), nn::Mse{}, 0);
+}
+
 TEST_CASE("Weighted losses refuse divisors that differ and a factor that is no number", "[loss]") {
   const auto loss = nn::weighted_losses<Model>(nn::on(CrossEntropy{.class_weights = weights}), nn::on(CrossEntropy{}));
   CHECK_THROWS_WITH(labelled(loss), Catch::Contains("loss 2 is divided by 6 and the first by") &&

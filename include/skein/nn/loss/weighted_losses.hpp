@@ -36,13 +36,14 @@ template <class Scalar> struct AddGradient {
   const Scalar* from;
   constexpr void operator()(long i) const { to[i] += from[i]; }
 };
-/// Adds the sums of one loss, on a device, and leaves zeros for the next. Divisor and right answers are those of the first.
+/// Adds the sums of one loss, on a device, and leaves zeros for the next. Divisor and right answers are those of the first. With
+/// the factor 0 the loss does not count, not even one that is no finite number.
 struct AddWeightedSums {
   double *sums, *part;
   double factor;
   bool first;
   constexpr void operator()(long) const {
-    sums[0] += factor * part[0];
+    if (factor != 0) sums[0] += factor * part[0];
     if (first) sums[1] += part[1], sums[2] += part[2];
     part[0] = part[1] = part[2] = 0;
   }
@@ -71,8 +72,9 @@ template <class First, class... L> consteval bool assert_weighted_losses() {
 }  // namespace detail
 
 /// The sum of factor times loss over losses of one output, each a mean with its own divisor, as in PyTorch. All must have the
-/// same divisor: with weights of classes or an ignored label, give both to each loss. Accuracy is that of the first. Throws
-/// ArgumentError where divisors differ, for a factor that is no finite number, and as the losses do.
+/// same divisor: with weights of classes or an ignored label, give both to each loss. Accuracy is that of the first. With the
+/// factor 0 a loss does not count. Throws ArgumentError where divisors differ (on a device of its own: where weights of classes
+/// or ignored labels do), for a factor that is no finite number, and as the losses do.
 template <class Model, class... L> class WeightedLosses {
   static_assert(detail::assert_weighted_losses<L...>());
   using First = TypeAt<List<L...>, 0>;
@@ -91,6 +93,7 @@ template <class Model, class... L> class WeightedLosses {
         const std::span<const float> t = on.loss.table();
         table_.insert(table_.end(), t.begin(), t.end());
       }
+      if constexpr (!on_host<typename Model::device>) check_alike(i, on.loss);
     });
   }
 
@@ -132,7 +135,7 @@ template <class Model, class... L> class WeightedLosses {
       const LossSums own = part(i, on, call);
       if (i == 0) all = {0, own.weight, own.correct};
       if constexpr (on_host<Device>) check_divisor(i, own.weight, all.weight);
-      all.loss += on.factor * own.loss;
+      if (on.factor != 0) all.loss += on.factor * own.loss;
     });
     return all;
   }
@@ -142,12 +145,19 @@ template <class Model, class... L> class WeightedLosses {
     std::size_t i = 0;
     std::apply([&](const auto&... on) { (f(i++, on), ...); }, losses_);
   }
+  /// Where the host does not see the divisors: losses have one that say the same of how much a label counts.
+  template <class Loss> void check_alike(std::size_t i, const Loss& loss) const {
+    if constexpr (HasLossTable<Loss> && HasLossTable<First>) {
+      const First& first = std::get<0>(losses_).loss;
+      if (!std::ranges::equal(loss.table(), first.table()) || nn::ignored_label(loss) != nn::ignored_label(first))
+        throw ArgumentError(text(
+            "weighted_losses: loss {} and the first have other weights of classes or another ignored label: {}", i + 1, mend));
+    }
+  }
+  static constexpr const char* mend = "give both the same class_weights and the same ignore_label";
   static void check_divisor(std::size_t i, double own, double first) {
     if (std::abs(own - first) > 1e-9 * std::abs(first))
-      throw ArgumentError(
-          text("weighted_losses: loss {} is divided by {} and the first by {}: give both the same class_weights and the "
-               "same ignore_label",
-               i + 1, own, first));
+      throw ArgumentError(text("weighted_losses: loss {} is divided by {} and the first by {}: {}", i + 1, own, first, mend));
   }
   /// One loss, and its gradient: the first writes it, the others add theirs. Returns its sums; nothing on a device.
   template <class On, class Scalar, class Device>
@@ -155,11 +165,14 @@ template <class Model, class... L> class WeightedLosses {
     LossCall<Scalar, Device> own = call;
     own.scale = static_cast<Scalar>(static_cast<double>(call.scale) * on.factor);
     if (i > 0 && call.gradient) own.gradient = call.workspace;
+    if (on.factor == 0) own.gradient = nullptr;  // 0 times what is not finite would be no number
     own.table = call.table ? call.table + starts_[i] : nullptr;
     own.sums = call.part;
     const LossSums sums = on.loss(own);
-    if (const long n = call.count > 0 ? (call.count - 1) * call.output_pitch + call.width : 0; i > 0 && call.gradient)
-      ops::for_each<Device>(n, detail::AddGradient<Scalar>{call.gradient, call.workspace});
+    if (const long n = call.count > 0 ? (call.count - 1) * call.output_pitch + call.width : 0; call.gradient) {
+      if (i > 0 && own.gradient) ops::for_each<Device>(n, detail::AddGradient<Scalar>{call.gradient, call.workspace});
+      else if (i == 0 && !own.gradient) ops::fill<Device>(call.gradient, Scalar(0), call.count * call.output_pitch);
+    }
     if constexpr (!on_host<Device>) ops::for_each<Device>(1, detail::AddWeightedSums{call.sums, call.part, on.factor, i == 0});
     return sums;
   }
