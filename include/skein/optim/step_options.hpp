@@ -3,7 +3,7 @@
 #pragma once
 #include <cstdint>
 
-#include "../core/config.hpp"
+#include "../core/random.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
 
@@ -13,9 +13,16 @@ struct StepOptions {
   double clip_norm = 0;     ///< 0: no clipping
   bool accumulate = false;  ///< add to the gradients of the call before, which made no update
   bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
-  std::uint64_t key = 0;    ///< of this step's random numbers
+  std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and the step's number
   bool graph = true;        ///< may the step be captured and replayed, where the device has such; no pipeline captures its steps
   bool finite = false;      ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite
 };
+
+/// The key of a step's random numbers: the caller's, or one of the seed, the step's number, and how many calls of the step were
+/// before.
+constexpr std::uint64_t key_of_step(const StepOptions& options, Seed seed, std::int64_t number, std::int64_t calls) {
+  if (options.key != 0) return options.key;
+  return random_key(random_key(seed.value, static_cast<std::uint64_t>(number)), static_cast<std::uint64_t>(calls));
+}
 
 }  // namespace skein::inline SKEIN_ABI::optim

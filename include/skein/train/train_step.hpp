@@ -221,7 +221,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             .call = {.scale = 1 / expected_weight_,
                      .loss_scale = scale_.scaler().scale(),
                      .accumulate = options.accumulate,
-                     .key = options.key,
+                     .key = optim::key_of_step(options, model().seed(), step_, accumulated_),
                      .global_count = static_cast<long>(batch.global_count)},
             .sinks = policy.sinks(exchange, step_),
             .update = options.update,

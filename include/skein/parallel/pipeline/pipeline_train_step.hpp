@@ -83,7 +83,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     optim::join_accumulation(options.accumulate, accumulated_);
     if (accumulated_ == 0) expected_weight_ = Run::expected_batch_weight(size), carried_ = {}, keep_buffers();
     const long before = std::exchange(accumulated_, 0);  // of a step that throws nothing waits
-    const detail::PipelineCall call = call_of(options, size, clip);
+    const detail::PipelineCall call = call_of(options, size, clip, before);
     run(program, batch, call);
     for (const Sums& s : together ? run_.micro_sums() : run_.micro_sums_of_all())
       carried_ += s;  // in the order of the micro-batches
@@ -177,11 +177,11 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
           "Pipeline: the batch has {} samples of this pipeline and {} of all, and .capacity is {}: the most samples of one call",
           count, global_count, capacity()));
   }
-  detail::PipelineCall call_of(const optim::StepOptions& options, long size, double clip) const {
+  detail::PipelineCall call_of(const optim::StepOptions& options, long size, double clip, long calls_before) const {
     detail::PipelineCall call;
     call.size = size;
     call.phase = nn::Phase::training;
-    call.key = options.key;
+    call.key = optim::key_of_step(options, model().seed(), step_, calls_before);
     call.accumulate = options.accumulate, call.update = options.update;
     call.look = Model::scales_loss && scaler_.active();
     call.loss_scale = scaler_.scale();
