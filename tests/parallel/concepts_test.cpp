@@ -92,6 +92,7 @@ static_assert(fault<Server> == Fault::serves_undeclared && fault<Declares<Capabi
 static_assert(fault<Sharder> == Fault::shards_undeclared && fault<Declares<Capability::sums_shards>> == Fault::shards);
 static_assert(fault<Sharer> == Fault::batches_undeclared && fault<Declares<Capability::shares_batches>> == Fault::batches);
 static_assert(fault<Keeper> == Fault::state_undeclared && fault<KeeperWithoutName> == Fault::state);
+static_assert(fault<Declares<Capability::splits_model>> == Fault::model);
 static_assert(fault<Declares<Capability::communicates>> == Fault::communicator);
 static_assert(fault<Declares<Capability::averages_weights>> == Fault::averages);
 static_assert(fault<Declares<Capability::lets_weights_drift>> == Fault::drift);

@@ -73,10 +73,12 @@ struct MultiStep : ComposableOf<MultiStep> {
     for (int i = 0; i < count; ++i) visit(milestones[static_cast<std::size_t>(i)]);
   }
 };
-/// Times `gamma` after every step.
+/// Times `gamma` after every step: what it counts is steps.
 struct Exponential : ComposableOf<Exponential> {
   double gamma = 1;
+  Length every = 1;
   float operator()(std::int64_t step) const { return static_cast<float>(std::pow(gamma, static_cast<double>(step))); }
+  template <class Visit> void each_length(const Visit& visit) { visit(every); }
 };
 /// From 1 to `floor` in half a cosine over `steps`; then `floor`.
 struct Cosine : ComposableOf<Cosine> {
@@ -162,14 +164,10 @@ template <class A, class B> inline constexpr bool has_all_steps<Product<A, B>> =
 /// F counts steps: a length of it is a number of these, or it has none, as a function of the user's. Else all its lengths are in
 /// epochs or shares of the fit.
 template <class F> bool counts_steps(F function) {
-  bool counts = !std::derived_from<F, Composable> || std::same_as<F, Exponential>;
+  bool counts = !has_all_steps<F>;
   visit_lengths(function, [&](const Length& length) { counts = counts || length.known(); });
   return counts;
 }
-template <class A, class B> bool counts_steps(const Then<A, B>& f) {
-  return f.steps.known() || counts_steps(f.first) || counts_steps(f.next);
-}
-template <class A, class B> bool counts_steps(const Product<A, B>& f) { return counts_steps(f.a) || counts_steps(f.b); }
 
 /// Throws ArgumentError, with the schedule's name, where a length is not positive, or infinite.
 void demand_steps(const char* name, const Length& length);

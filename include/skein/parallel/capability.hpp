@@ -16,11 +16,12 @@ enum class Capability : unsigned {
   serves_updates,          ///< serves(), serve(): ranks that keep the weights and do not train
   sums_shards,             ///< virtual_shards, set_partial_sums(): gradients of virtual shards
   shares_batches,          ///< shards(), shard(), scores(): several ranks have one part of a batch together
+  splits_model,            ///< these ranks have one model together, each its part: nothing to call
   communicates,            ///< comm(): ranks of a communicator; those of several policies in a Compose must nest
   keeps_state,             ///< saved_as(), serialize(): what is saved with the training
   shares_inverses,         ///< worker_grid(), column(), row(): ranks keep the inverses of some layers' curvature
 };
-inline constexpr unsigned capability_count = 11;
+inline constexpr unsigned capability_count = 12;
 
 /// A set of them.
 using Capabilities = EnumSet<Capability>;

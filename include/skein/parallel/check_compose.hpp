@@ -26,6 +26,7 @@ constexpr InCompose in_compose(Capability c) {
     case Capability::serves_updates:
     case Capability::sums_shards:
     case Capability::shares_batches:
+    case Capability::splits_model:
     case Capability::shares_inverses:  // of one gradient
       return InCompose::refused;
   }

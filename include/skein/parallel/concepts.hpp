@@ -123,6 +123,8 @@ template <class S>
 concept SumsShards = detail::declares<Capability::sums_shards, S> &&(S::virtual_shards > 0) && detail::HasPartialSums<S>;
 /// Several ranks have one part of a batch together.
 template <class S> concept SharesBatches = detail::declares<Capability::shares_batches, S> && detail::HasBatchShares<S>;
+/// The ranks that have one part of a batch together have one model together, too: each has its stages of it.
+template <class S> concept SplitsModel = detail::declares<Capability::splits_model, S> && SharesBatches<S>;
 /// Something of it is saved with the training.
 template <class S> concept KeepsState =
     detail::declares<Capability::keeps_state, S> && detail::HasSerialize<S> && detail::HasSavedAs<S>;
@@ -155,6 +157,7 @@ enum class PolicyStateFault {
   shards_undeclared,
   batches,
   batches_undeclared,
+  model,
   communicator,
   communicator_undeclared,
   state,
@@ -173,6 +176,7 @@ template <class S> consteval PolicyStateFault first_declared_fault() {
   if (declares<Capability::serves_updates, S> && !ServesUpdates<S>) return F::serves;
   if (declares<Capability::sums_shards, S> && !SumsShards<S>) return F::shards;
   if (declares<Capability::shares_batches, S> && !SharesBatches<S>) return F::batches;
+  if (declares<Capability::splits_model, S> && !SplitsModel<S>) return F::model;
   if (declares<Capability::communicates, S> && !Communicates<S>) return F::communicator;
   if (declares<Capability::keeps_state, S> && !KeepsState<S>) return F::state;
   if (declares<Capability::shares_inverses, S> && !SharesInverses<S>) return F::inverses;
@@ -253,6 +257,9 @@ template <class S> consteval void assert_policy_state() {
   static_assert(fault != F::batches_undeclared,
                 "a policy state with shards(), shard() and scores() declares Capability::shares_batches in its `capabilities`: "
                 "else a batch would be divided among all ranks");
+  static_assert(fault != F::model,
+                "a policy state that declares Capability::splits_model declares Capability::shares_batches, too: ranks that have "
+                "the parts of one model have one part of a batch together");
   static_assert(fault != F::communicator,
                 "a policy state that declares Capability::communicates has comm() const, a communicator");
   static_assert(

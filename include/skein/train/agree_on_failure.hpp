@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a failure of one rank becomes one of all, with its reason: what loading, saving and commits have in common.
 #pragma once
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <string>
 #include <vector>
@@ -13,6 +15,27 @@ namespace skein::inline SKEIN_ABI::train {
 
 /// Calls work(), and keeps what it throws as a text, which is not empty.
 void noting(std::string& failure, const std::function<void()>& work);
+/// What an exception says, which is not empty.
+std::string reason_of(const std::exception_ptr& error);
+
+/// This rank's side of something that all ranks read: read(before_change) calls before_change(hash) when all is read and checked,
+/// and then changes what is trained. meet(hash, error) is collective, and throws on a rank without an error where another has
+/// one. Where one rank cannot read, all throw, that one its own error, and nothing is changed on any. Two meetings where all is
+/// well.
+template <class Read, class Meet> void read_together(const Read& read, const Meet& meet) {
+  std::exception_ptr error;
+  std::uint64_t hash = 0;
+  bool met = false, agreed = false;
+  try {
+    read([&](std::uint64_t of_file) {
+      hash = of_file, met = true;
+      meet(hash, std::exception_ptr());
+      agreed = true;
+    });
+  } catch (...) { error = std::current_exception(); }
+  if (!met || agreed) meet(hash, error);  // the others are in before_change, or behind it as this rank is
+  if (error) std::rethrow_exception(error);
+}
 
 /// All ranks call it after work that each did alone: `failure` is why this rank's failed, empty where it did not. Where all
 /// worked, returns what each has to say (`own`), by rank. Else all throw: a rank that failed what `throw_own` throws, each other

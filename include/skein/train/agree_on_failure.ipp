@@ -18,6 +18,12 @@ SKEIN_INLINE void noting(std::string& failure, const std::function<void()>& work
   }
 }
 
+SKEIN_INLINE std::string reason_of(const std::exception_ptr& error) {
+  std::string reason;
+  noting(reason, [&] { std::rethrow_exception(error); });
+  return reason;
+}
+
 SKEIN_INLINE std::vector<std::string> agree_on_failure(
     SavedTraining& training, const std::string& own, const std::string& failure, const std::function<void()>& throw_own,
     const std::function<std::string(int rank, const std::string& reason)>& say_other) {

@@ -18,6 +18,7 @@
 #include "../optim/groups.hpp"
 #include "../parallel/policy.hpp"
 #include "../plan/program.hpp"
+#include "agree_on_failure.hpp"
 #include "hash.hpp"
 #include "options.hpp"
 #include "training_position.hpp"
@@ -78,50 +79,27 @@ template <class PolicyState> void agree(std::string_view call, PolicyState& poli
   detail::fail_disagreement(call, policy_state.texts_of_all(detail::text_of(own)));
 }
 
-/// What a rank has read, or why it could not.
-struct LoadedFile {
-  std::string path{};
-  std::uint64_t hash = 0;
-  std::string failure{};
-  std::exception_ptr error{};
-
-  /// Keeps the error that is being handled.
-  void fail(const std::exception& e) { failure = e.what(), error = std::current_exception(); }
-  /// Throws it.
-  void check() const {
-    if (error) std::rethrow_exception(error);
-  }
-};
 namespace detail {
 [[noreturn]] void fail_files(std::string_view call, const std::vector<std::string>& texts);
 }
-/// All ranks have read the same file, or copies of it. Throws CommError where not: with the paths, or with why a rank could not
-/// read its own. `call` is the public function. Collective: one all_gather of 8 bytes where they have.
-template <class PolicyState> void agree_on_file(std::string_view call, PolicyState& policy_state, const LoadedFile& file) {
-  const std::uint64_t own[1] = {file.error ? 0 : file.hash | 1};
+/// All ranks have read the same file, or copies of it: `hash`. Throws CommError where not: with the paths, or with why a rank
+/// could not read its own; there it returns. `call` is the public function. Collective: one all_gather of 8 bytes where they
+/// have.
+template <class PolicyState> void agree_on_file(std::string_view call, PolicyState& policy_state, const std::string& path,
+                                                std::uint64_t hash, const std::exception_ptr& error) {
+  const std::uint64_t own[1] = {error ? 0 : hash | 1};
   bool equal = true;
-  for (const std::uint64_t hash : policy_state.numbers_of_all(own)) equal = equal && hash == own[0] && hash != 0;
+  for (const std::uint64_t other : policy_state.numbers_of_all(own)) equal = equal && other == own[0] && other != 0;
   if (equal) return;
-  const std::vector<std::string> texts = policy_state.texts_of_all(file.error ? "!" + file.failure : file.path);
-  if (!file.error) detail::fail_files(call, texts);
+  const std::vector<std::string> texts = policy_state.texts_of_all(error ? "!" + reason_of(error) : path);
+  if (!error) detail::fail_files(call, texts);
 }
 
-/// read(before_change) on every rank: it calls before_change(hash) when the file is read and checked, and then changes what is
-/// trained. Where a rank cannot read its file, or files differ, all throw, and nothing is changed on any: that rank its own
-/// error, the others CommError. Collective: two all_gathers of 8 bytes where all is well.
+/// read(before_change) of a file on every rank, as read_together() has it: the file is the same on all.
 template <class PolicyState, class Read>
 void read_on_all_ranks(std::string_view call, PolicyState& policy_state, const std::string& path, const Read& read) {
-  LoadedFile file{path};
-  bool met = false, agreed = false;
-  try {
-    read([&](std::uint64_t hash) {
-      file.hash = hash, met = true;
-      agree_on_file(call, policy_state, file);
-      agreed = true;
-    });
-  } catch (const std::exception& e) { file.fail(e); }
-  if (!met || agreed) agree_on_file(call, policy_state, file);  // the others are in before_change, or behind it as this rank is
-  file.check();
+  read_together(
+      read, [&](std::uint64_t hash, const std::exception_ptr& error) { agree_on_file(call, policy_state, path, hash, error); });
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

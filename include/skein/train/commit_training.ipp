@@ -111,28 +111,15 @@ SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folde
     std::fprintf(stderr, "fit: goes on from step %lld of %s\n", static_cast<long long>(found.step), in_quotes(folder).c_str());
 }
 
-/// All ranks read something of a commit: read(before_change), which calls that when all is read, and then changes what is
-/// trained. Where one cannot read it, all throw, and nothing is changed on any.
+/// All ranks read something of a commit, as read_together() has it. Throws FileError on a rank that cannot, on the others
+/// CommError.
 inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void(const FileRead&)>& read) {
-  std::string failure;
-  std::exception_ptr of_another;
-  const auto agree = [&] {
+  read_together(read, [&](std::uint64_t, const std::exception_ptr& error) {
+    const std::string failure = error ? reason_of(error) : std::string();
     (void)agree_on_failure(
         training, {}, failure, [&] { throw FileError(path, -1, "cannot be loaded: " + failure); },
         [&](int rank, const std::string& reason) { return text("fit: rank {} could not load {}: {}", rank, path, reason); });
-  };
-  noting(failure, [&] {
-    read([&](std::uint64_t) {
-      try {
-        agree();
-      } catch (...) {
-        of_another = std::current_exception();
-        throw;
-      }
-    });
   });
-  if (of_another) std::rethrow_exception(of_another);
-  agree();  // who could not read meets the others in before_change; they meet here once more
 }
 
 SKEIN_INLINE CommitRecords records_of_commit(const std::string& path, SavedTraining& training) {

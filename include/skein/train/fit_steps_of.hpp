@@ -41,7 +41,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   using PolicyState = typename TrainStep::PolicyState;
   static constexpr bool labels = Loss::target == nn::TargetKind::label, host = on_host<typename TrainStep::Device>;
   /// Steps can be left out before they are made. The stages of a pipeline update by themselves.
-  static constexpr bool leaves_out = host && !parallel::SharesBatches<PolicyState>;
+  static constexpr bool leaves_out = host && !parallel::SplitsModel<PolicyState>;
 
  public:
   /// `kept`: the weights that callbacks have kept, which live longer than this.
@@ -150,7 +150,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   std::string loss_name() override { return std::string(nn::detail::bare_name<Loss>()); }
   std::span<const plan::LayerNode> layers() override { return Model::program.ops(); }
   const char* placement() override {
-    if constexpr (parallel::SharesBatches<PolicyState>) return "staged";
+    if constexpr (parallel::SplitsModel<PolicyState>) return "staged";
     else return train_step_.slices_state() ? "sliced" : "replicated";
   }
   bool has_kept_weights() override { return !kept_.empty(); }

@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "../parallel/concepts.hpp"
 #include "../plan/program.hpp"
 #include "agree_on_failure.hpp"
 #include "checkpoint.hpp"
@@ -87,9 +86,6 @@ struct LoadedTraining {
 /// Reads a file or a commit of a training, whole or not at all. Throws FileError, with the path, where it does not fit.
 LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify = Verify::Whole,
                              const FileRead& before_change = {});
-
-/// Each rank of such a policy has all parameters.
-template <class PolicyState> inline constexpr bool has_whole_model = !parallel::SharesBatches<PolicyState>;
 
 /// Writes the parameters and buffers of a model, which load_weights reads. A call of this rank alone. Throws FileError.
 template <class Model> void save_weights(const std::string& path, const Model& model, const KeptObjects& kept = {}) {

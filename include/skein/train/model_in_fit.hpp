@@ -6,8 +6,8 @@
 
 #include "../core/one_thread.hpp"
 #include "../nn/weights_use.hpp"
+#include "../parallel/concepts.hpp"
 #include "held_alone.hpp"
-#include "model_file.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -29,7 +29,7 @@ template <class TrainStep, class Use = nn::WeightsUse::Pass> class CallOfTrainer
  public:
   CallOfTrainer(OneThread& calls, const char* name, TrainStep& train_step)
       : alone_(calls, name, "give the other thread a Predictor of its own"), train_step_(train_step) {
-    if constexpr (has_whole_model<typename TrainStep::PolicyState>) use_.emplace(train_step.model().weights().use());
+    if constexpr (!parallel::SplitsModel<typename TrainStep::PolicyState>) use_.emplace(train_step.model().weights().use());
     if (train_step_.reserved()) train_step_.memory().take_over();
   }
   CallOfTrainer(const CallOfTrainer&) = delete;

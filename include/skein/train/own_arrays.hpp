@@ -53,7 +53,7 @@ template <class TrainStep> class OwnArrays {
 
  protected:
   /// Each rank has a whole model, which need not be that of the others: of a Pipeline it has its stages.
-  static constexpr bool has_own = !parallel::SharesBatches<PolicyState>;
+  static constexpr bool has_own = !parallel::SplitsModel<PolicyState>;
   /// Its buffers are not those of the others: of a rank, or of a replica of a pipeline, whose ranks have their stages of them.
   bool has_own_buffers() const {
     const auto& state = train_step_.policy_state();

@@ -23,7 +23,7 @@ std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename Train
   using Scalar = typename TrainStep::Scalar;
   const auto& program = train_step.model().program;
   std::span<const optim::ParameterGroupRange> ranges;  // those of a pipeline's optimizer are of its stage
-  if constexpr (!parallel::SharesBatches<typename TrainStep::PolicyState>) ranges = train_step.optimizer().ranges();
+  if constexpr (!parallel::SplitsModel<typename TrainStep::PolicyState>) ranges = train_step.optimizer().ranges();
   std::string found;
   const auto look = [&](plan::Range part, const Scalar* values, const auto& say) {
     const auto n = static_cast<std::size_t>(part.end - part.begin);

@@ -9,7 +9,7 @@
 #include "../data/loader.hpp"
 #include "../tensor/tensor.hpp"
 #include "data_check.hpp"
-#include "step_device.hpp"
+#include "step/step_device.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 

@@ -59,7 +59,7 @@ SKEIN_BEGIN_COLD
 /// Where all ranks have whole models that the policy keeps the same: a hash of the weights, with which a fit begins.
 template <class TrainStep> void describe_weights(TrainStep& train_step, NamedValues& to) {
   using PolicyState = std::remove_cvref_t<decltype(train_step.policy_state())>;
-  if constexpr (!parallel::SharesBatches<PolicyState>)
+  if constexpr (!parallel::SplitsModel<PolicyState>)
     if (train_step.policy_state().same_weights() == parallel::SameWeights::after_step) {
       const std::uint64_t hash = detail::hash_of_weights(train_step);
       to.add_hash("the model with which it begins", &hash, sizeof(hash));

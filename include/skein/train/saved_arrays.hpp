@@ -45,10 +45,10 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       train_step_.arrays().gather();
       if (state.rank() == 0) save_whole(sink);
       const auto all = [](Entries, std::size_t n) { return plan::Range{0, static_cast<long>(n)}; };
-      if constexpr (parallel::SharesBatches<PolicyState>) gather_kept(kept);
-      if (state.rank() == 0) save_kept(sink, parallel::SharesBatches<PolicyState> ? gathered_ : kept, all);
+      if constexpr (parallel::SplitsModel<PolicyState>) gather_kept(kept);
+      if (state.rank() == 0) save_kept(sink, parallel::SplitsModel<PolicyState> ? gathered_ : kept, all);
     } else {
-      if constexpr (parallel::SharesBatches<PolicyState>) save_stages(sink, kept);
+      if constexpr (parallel::SplitsModel<PolicyState>) save_stages(sink, kept);
       else save_shares(sink, kept);
       if constexpr (detail::keeps_curvature<TrainStep>) train_step_.arrays().gather_curvature();
     }

@@ -154,10 +154,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
   /// under every policy but a Pipeline. Throws FileError.
   void save_weights(const std::string& path) const {
-    static_assert(train::has_whole_model<typename TrainStep::PolicyState>,
+    static_assert(!parallel::SplitsModel<typename TrainStep::PolicyState>,
                   "trainer.save_weights(path): under a Pipeline no rank has the whole model: all ranks call trainer.save(path)");
     prepared_.note_missing(kept_, "save_weights");
-    if constexpr (train::has_whole_model<typename TrainStep::PolicyState>) train::save_weights(path, model(), kept_);
+    if constexpr (!parallel::SplitsModel<typename TrainStep::PolicyState>) train::save_weights(path, model(), kept_);
   }
   /// Reads what save() wrote; every rank reads the file itself. Throws FileError for a file of another network, optimizer or
   /// scalar type, and for a damaged one. Where one rank cannot read its file, the others throw CommError, as all do where files
@@ -189,7 +189,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     policy_state().barrier();  // who has not called this is named
     train::KeptObjects beside;
     const auto read = [&](const train::FileRead& before_change) {
-      if constexpr (parallel::SharesBatches<typename TrainStep::PolicyState>)
+      if constexpr (parallel::SplitsModel<typename TrainStep::PolicyState>)
         (void)train::scatter_weights(path, train_step_, options, &beside, before_change);
       else (void)train::load_weights(path, model(), options, &beside, before_change);
     };

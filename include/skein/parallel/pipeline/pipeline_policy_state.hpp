@@ -23,7 +23,7 @@ struct PipelineEvent {
 /// What a Trainer sees of a pipeline.
 template <class Scalar, class Device = Cpu> class PipelinePolicyState : public PolicyState {
  public:
-  static constexpr Capabilities capabilities{Capability::shares_batches};
+  static constexpr Capabilities capabilities{Capability::shares_batches, Capability::splits_model};
   explicit PipelinePolicyState(std::shared_ptr<PipelineTeam> team) : team_(std::move(team)) {}
 
   int rank() const { return team_->world->rank(); }

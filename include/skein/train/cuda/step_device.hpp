@@ -11,7 +11,7 @@
 #include "../../device/cuda/captured_graph.hpp"
 #include "../../nn/cuda/step_memory.hpp"
 #include "../../ops/step_scale.hpp"
-#include "../step_device.hpp"
+#include "../step/step_device.hpp"
 #include "batch_upload.hpp"
 
 namespace skein::inline SKEIN_ABI::train {

@@ -33,7 +33,7 @@ enum class StepFault {
 template <class S> inline constexpr bool collects_curvature = std::same_as<S, parallel::PolicyState> ||
                                                               ((parallel::Communicates<S> ||
                                                                 parallel::forwards_to_parts<S>)&&!parallel::ServesUpdates<S> &&
-                                                               !parallel::SharesBatches<S> && S::virtual_shards == 0);
+                                                               !parallel::SplitsModel<S> && S::virtual_shards == 0);
 /// Has one of the layers Kronecker factors.
 constexpr bool has_factors(std::span<const plan::LayerNode> layers) {
   for (const plan::LayerNode& layer : layers)

@@ -12,7 +12,7 @@
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
 #include "../../plan/curvature_shares.hpp"
-#include "../step_device.hpp"
+#include "step_device.hpp"
 #include "kept_buffers.hpp"
 #include "overlapped_curvature.hpp"
 #include "update_memory.hpp"

@@ -6,9 +6,9 @@
 #include <string>
 #include <string_view>
 
-#include "../data/host_memory.hpp"
-#include "../device/batch_view.hpp"
-#include "../nn/step_memory.hpp"
+#include "../../data/host_memory.hpp"
+#include "../../device/batch_view.hpp"
+#include "../../nn/step_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
