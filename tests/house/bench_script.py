@@ -49,7 +49,7 @@ def faults_of(root):
     for source in sorted((root / "bench").glob("*.cpp")):
         text = source.read_text()
         asked = set(re.findall(r'\.wants\("(\w+)"\)', text))
-        told = re.search(r'Report report\("\w+", options\(argc, argv\), \{([^}]*)\}\)', text)
+        told = re.search(r'Report report\("\w+", (?:bench::)?options\(argc, argv\), \{([^}]*)\}\)', text)
         if asked != set(re.findall(r'"(\w+)"', told[1] if told else "")):
             faults.append(f"{source.name} has the parts {sorted(asked)} and does not tell its Report of them, which refuses --only by them")
     for arguments, wanted in ((["kfac", "--quick", "--only", "resnet"], ["kfac on 1 ranks: --quick --only resnet"]),

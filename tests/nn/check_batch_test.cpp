@@ -176,6 +176,8 @@ TEST_CASE("Calls that say the samples of their step add up to the gradient of it
     CHECK_THROWS_WITH(executor.forward_backward(batch, {.of_samples = 3}),
                       Catch::Contains(".of_samples is 3, and this call alone has 4 samples"));
     CHECK_THROWS_WITH(executor.forward_backward(batch, {.scale = no_number}), Catch::Contains("forward_backward: .scale is nan"));
+    CHECK_THROWS_WITH(executor.forward_backward(batch, {.loss_scale = 1024}),
+                      Catch::Contains(".loss_scale is 1024: only models of 16-bit activations scale their loss"));
   });
 }
 

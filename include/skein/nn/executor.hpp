@@ -107,7 +107,7 @@ class Executor {
     if (options_.shards) throw ArgumentError("Executor: the gradients of virtual shards are summed by train::TrainStep");
     [[maybe_unused]] const auto here = step_memory_.enter();
     const auto& seen = batch_view<Scalar, Device>(given);
-    nn::check_call(call, seen.count);
+    nn::check_call(call, seen.count, Model::scales_loss);
     check(given, seen, true);
     nn::check_accumulation(call, model().gradient_state(), seen.count);
     const View& batch = batch_on_device_(seen);

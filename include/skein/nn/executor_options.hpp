@@ -51,8 +51,8 @@ struct MemoryPlan {
 struct ExecutorCall {
   /// factor of the gradient of the sum of losses; absent: 1 / expected_batch_weight(samples), so that it is that of the mean
   std::optional<double> scale{};
-  long of_samples = 0;      ///< the mean is over so many samples, those of all calls and ranks that make a step; 0: of this call
-  double loss_scale = 1;    ///< another factor, for a model that scales its loss
+  long of_samples = 0;    ///< the mean is over so many samples, those of all calls and ranks that make a step; 0: of this call
+  double loss_scale = 1;  ///< of a model on 16-bit activations: gradients are so many times as large; divide them before the step
   bool accumulate = false;  ///< add to the gradients of the calls before; the sums that are returned are of all of them
   std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and a count of calls
   long global_count = 0;    ///< samples of the whole batch: virtual shards are cut out of that
@@ -136,8 +136,14 @@ inline void check_accumulation(const ExecutorCall& call, GradientState state, lo
     throw ArgumentError(
         "forward_backward: .accumulate adds to gradients that a call was making which threw: begin the step again, without it");
 }
-/// Throws ArgumentError for a factor of the gradient that is none: what a call of so many samples says of it.
-inline void check_call(const ExecutorCall& call, long samples) {
+/// Throws ArgumentError for a factor of the gradient that is none: what a call of so many samples says of it, to a model that
+/// scales its loss or does not.
+inline void check_call(const ExecutorCall& call, long samples, bool scales_loss) {
+  if (!(call.loss_scale > 0 && call.loss_scale <= 3.4e38) || (call.loss_scale != 1 && !scales_loss))
+    throw ArgumentError(text("forward_backward: .loss_scale is {}: {}", call.loss_scale,
+                             scales_loss
+                                 ? "it is a positive finite factor"
+                                 : "only models of 16-bit activations scale their loss; .scale is a factor of any gradient"));
   if (call.scale && !(*call.scale >= -1e300 && *call.scale <= 1e300))
     throw ArgumentError(
         text("forward_backward: .scale is {}: it is a finite factor of the gradient; without it the gradient is "
