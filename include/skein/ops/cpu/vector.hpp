@@ -33,12 +33,12 @@ struct Blocking {
   long fewer, more;       ///< of so many values of inputs and outputs where outputs are fewer than inputs, or more
   long streamed_bytes;    ///< from so many on, results pass the caches
 };
-/// Measured on cores with 32 vector registers and 1 MiB of second-level cache or more; but far_rows, which is a guess.
+/// Measured on cores with 32 vector registers and 1 MiB of second-level cache or more.
 inline constexpr Blocking many_registers{.rows = 240,
                                          .whole_rows = 1,
                                          .depth = 512,
                                          .gradient_rows = 512,
-                                         .far_rows = 256,
+                                         .far_rows = 512,
                                          .one_pass_weights = 128 * 1024,
                                          .fewer = 36 * 1024,
                                          .more = 48 * 1024,
