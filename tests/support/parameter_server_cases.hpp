@@ -2,6 +2,7 @@
 // What ParameterServer must do on any communicator of the host with at least two ranks: written once, run over threads and over
 // MPI.
 #pragma once
+#include <functional>
 #include <cstdio>
 #include <string>
 
@@ -134,6 +135,55 @@ template <class Comm> void saves_and_loads(Comm& world, const std::string& path)
   third.trainer.load(path);
   (void)third.fit(o);
   RANK_CHECK(third.parameters() == whole.parameters());
+  world.barrier();
+  if (world.rank() == 0) std::remove(path.c_str());
+}
+
+struct BehindStep {
+  std::int64_t step;
+  std::function<void()> call;
+  void on_step_end(const sk::train::StepRecord& record, sk::train::FitControl&) {
+    if (record.step == step) call();
+  }
+};
+/// Saved behind a step, when gradients have gone and no weights have come: a training that goes on has the same bits. By as many
+/// ranks as give one worker, since without a bound several of them come in any order.
+template <class Bound, class Comm> void saves_within_an_epoch(Comm& world, const std::string& path) {
+  const sk::optim::Adam adam{.lr = 0.01f};
+  const auto policy = sk::parallel::ParameterServer{world, {.servers = world.size() - 1}, Bound{}};
+  const sk::FitOptions options{.epochs = 2, .batch = 10};
+  Training whole{policy, adam}, saved{policy, adam}, more{policy, adam};
+  (void)whole.fit(options);
+  auto saving = options;
+  saving.callbacks = sk::train::Callbacks{BehindStep{3, [&] { saved.trainer.save(path); }}};
+  (void)saved.fit(saving);
+  RANK_CHECK(saved.parameters() == whole.parameters());
+  world.barrier();
+  more.trainer.load(path);
+  (void)more.fit(options);
+  RANK_CHECK(more.parameters() == whole.parameters());
+  world.barrier();
+  if (world.rank() == 0) std::remove(path.c_str());
+}
+
+/// A training that began under another policy goes on: the servers count its steps, which Adam divides its moments by.
+template <class Comm> void goes_on_from_another_policy(Comm& world, const std::string& path) {
+  const sk::optim::Adam adam{.lr = 0.01f};
+  Comm part = world.split(world.rank() == world.size() - 1 ? 1 : 0);
+  const bool serves = world.rank() == world.size() - 1;
+  std::vector<double> expected;
+  if (!serves) {
+    Training replicated{sk::parallel::DataParallel{part}, adam};
+    (void)replicated.fit({.epochs = 1, .batch = 10});
+    replicated.trainer.save(path);
+    (void)replicated.fit({.epochs = 1, .batch = 10});
+    expected = replicated.parameters();
+  }
+  world.barrier();
+  Training served{sk::parallel::ParameterServer{world, Staleness<0>{}}, adam};
+  served.trainer.load(path);
+  (void)served.fit({.epochs = 2, .batch = 10});
+  if (!serves) RANK_CHECK(served.parameters() == expected);
   world.barrier();
   if (world.rank() == 0) std::remove(path.c_str());
 }

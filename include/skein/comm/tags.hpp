@@ -14,7 +14,7 @@ inline constexpr int all_reduce_table = 28998;  ///< an all-reduce by a table
 inline constexpr int buckets = 29000;           ///< from here on: two rounds of each bucket of an exchange in parts
 inline constexpr int most_buckets = 1000;
 inline constexpr int tied_parameters = buckets + 2 * most_buckets;  ///< from here on: a pipeline's, one a pair
-inline constexpr int server = 31900;                                ///< four: gradients, values, replies, their values
+inline constexpr int server = 31900;                                ///< five: gradients, values, replies, their values, state
 inline constexpr int gossip = 31910;
 inline constexpr int pipeline_files = 31999;
 

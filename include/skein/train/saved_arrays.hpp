@@ -39,6 +39,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     if (own) keep_own_buffers();
     state.average_buffers();
     state.before_save();
+    if constexpr (parallel::ServesUpdates<PolicyState>) train_step_.model().weights().changed();  // they may have come
     const bool drifted = has_own && drifts();
     whole = whole || drifted;
     if (whole) {

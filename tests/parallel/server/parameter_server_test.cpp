@@ -147,6 +147,12 @@ TEST_CASE("a parameter server's training is saved and goes on", "[parallel]") {
   const std::string path = folder / "served";
   CHECK_NOTHROW(sk::spawn(3, [&](sk::ThreadComm& w) { cases::saves_and_loads(w, path); }, {.deadline = 60}));
   CHECK_NOTHROW(sk::spawn(4, [&](sk::ThreadComm& w) { cases::saves_and_loads(w, path); }, {.deadline = 60}));
+  for (const int ranks : {2, 3}) {
+    CHECK_NOTHROW(sk::spawn(ranks, [&](sk::ThreadComm& w) { cases::saves_within_an_epoch<Staleness<0>>(w, path); }));
+    CHECK_NOTHROW(
+        sk::spawn(ranks, [&](sk::ThreadComm& w) { cases::saves_within_an_epoch<Staleness<sk::parallel::unbounded>>(w, path); }));
+    CHECK_NOTHROW(sk::spawn(ranks, [&](sk::ThreadComm& w) { cases::goes_on_from_another_policy(w, path); }));
+  }
 }
 
 TEST_CASE("the step of a late gradient is divided by the updates that it missed", "[parallel]") {

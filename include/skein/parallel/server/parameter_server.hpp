@@ -36,6 +36,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     sends_.resize(2 * servers);
     receives_.resize(2 * servers);
     replies_.resize(servers);
+    messages_.resize(servers);
   }
 
   using Base::comm;
@@ -55,6 +56,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     values.add(".rate", options_.rate == LateRate::divided ? "divided" : "constant");
     comm().assert_same("the models of ParameterServer", values);
     this->broadcast_weights();
+    for (detail::ServerReply& r : replies_) r.version = version_;
     if (!group_) group_.emplace(comm().split(serves() ? 1 : 0, comm().rank()));
   }
 
@@ -68,16 +70,15 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
   /// Waits for the weights that answer the gradients of the step before.
   bool before_step(std::int64_t) { return pull(); }
+  /// A file within an epoch has the weights that answer the last gradients.
+  void before_save() {
+    if (!serves()) pull();
+  }
   /// Gradients leave for the servers.
   bool after_step(const StepDone& done) {
-    message_ = {Message::Push,
-                comm().rank(),
-                done.step,
-                version_,
-                done.expected_weight,
-                static_cast<double>(this->replica().gradients[static_cast<std::size_t>(this->replica().stored) + 1])};
+    const double weight = static_cast<double>(this->replica().gradients[static_cast<std::size_t>(this->replica().stored) + 1]);
     for (int s = 0; s < options_.servers; ++s) {
-      say(s, message_);
+      say(s, {Message::Push, comm().rank(), done.step, version_of(s), done.expected_weight, weight});
       (void)sends_[at(s) + 1].emplace(
           comm().isend(DeviceSpan<const Scalar>(part(this->replica().gradients, s)), server(s), Message::values_tag));
     }
@@ -97,8 +98,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     if (!serves()) {
       pull();
       average_buffers();
-      message_ = {Message::Done, comm().rank(), std::exchange(signal_, 0), version_, 1, 0};
-      for (int s = 0; s < options_.servers; ++s) say(s, message_);
+      const int signal = std::exchange(signal_, 0);
+      for (int s = 0; s < options_.servers; ++s) say(s, {Message::Done, comm().rank(), signal, version_, 1, 0});
       wait_for_sends();
     }
     for (int s = 0; s < options_.servers; ++s) comm().broadcast(part(this->replica().parameters, s), server(s));
@@ -114,13 +115,13 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   /// it, where they are called too.
   void gather(DeviceSpan<Scalar> own, DeviceSpan<Scalar> all) {
     if (serves()) {
-      comm().recv(DeviceSpan<Message>(&message_, 1), 0, Message::tag);
-      comm().send(own, 0, Message::reply_values_tag);
+      Message asked;
+      comm().recv(DeviceSpan<Message>(&asked, 1), 0, Message::tag);
+      comm().send(own, 0, Message::state_tag);
     } else if (rank() == 0) {
-      message_ = {Message::State, 0, 0, version_, 1, 0};
       for (int s = 0; s < options_.servers; ++s) {
-        say(s, message_);
-        comm().recv(part(all, s), server(s), Message::reply_values_tag);
+        say(s, {Message::State, 0, 0, version_, 1, 0});
+        comm().recv(part(all, s), server(s), Message::state_tag);
       }
       wait_for_sends();  // an exception that passes finds nothing under way
     }
@@ -159,8 +160,13 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   static std::size_t at(int s) { return 2 * static_cast<std::size_t>(s); }
   int server(int s) const { return ranks() + s; }
   template <class T> DeviceSpan<T> part(DeviceSpan<T> all, int s) const { return detail::piece(all, shard(s)); }
+  /// Updates that the weights of server s have seen.
+  std::int64_t version_of(int s) const { return replies_[static_cast<std::size_t>(s)].version; }
   void say(int s, const Message& m) {
-    (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&m, 1), server(s), Message::tag));
+    Message& kept = messages_[static_cast<std::size_t>(s)];
+    if (auto& before = sends_[at(s)]) before->wait(), before.reset();
+    kept = m;
+    (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&kept, 1), server(s), Message::tag));
   }
   /// What was sent has been read.
   void wait_for_sends() {
@@ -169,8 +175,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   }
   /// The weights as they are now.
   void ask() {
-    message_ = {Message::Pull, comm().rank(), 0, version_, 1, 0};
-    for (int s = 0; s < options_.servers; ++s) say(s, message_);
+    for (int s = 0; s < options_.servers; ++s) say(s, {Message::Pull, comm().rank(), 0, version_, 1, 0});
     awaited_ = true;
     pull();
   }
@@ -202,7 +207,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   std::optional<Group> group_;                         // of those that train, and of the servers
   std::vector<std::optional<Send>> sends_, receives_;  // of server s: at 2 s the message, behind it the values
   std::vector<detail::ServerReply> replies_;
-  Message message_;
+  std::vector<Message> messages_;  // to server s, until it has read it
   std::int64_t version_ = 0;
   int signal_ = 0;
   bool awaited_ = false;  // gradients have gone, weights have not come

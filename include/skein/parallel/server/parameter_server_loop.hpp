@@ -109,7 +109,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
         break;
       case Message::State: {  // one array after the other, each time somebody saves
         const void* array = update_->state(update_->object, array_++ % update_->arrays);
-        comm_->send(DeviceSpan<const Scalar>(static_cast<const Scalar*>(array), count()), m.worker, Message::reply_values_tag);
+        comm_->send(DeviceSpan<const Scalar>(static_cast<const Scalar*>(array), count()), m.worker, Message::state_tag);
         break;
       }
       case Message::Done:
@@ -124,6 +124,8 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
 
   void push(Worker& w, const Message& m) {
     w.wait_for_sends();
+    const std::int64_t steps_before = m.step - 1;  // of a training that began under another policy, too
+    version_ = std::max(version_, steps_before);
     ++w.steps;
     w.waits = true;
     w.push = m;
@@ -132,7 +134,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
       w.pushed = true;
     } else {
       comm_->recv(gradients(), m.worker, Message::values_tag);
-      const double late = static_cast<double>(version_ - m.version);
+      const double late = static_cast<double>(version_ - std::max(m.version, steps_before));
       late_ += late;
       ++pushes_;
       report_.max_staleness = std::max(report_.max_staleness, late);

@@ -16,7 +16,8 @@ template <class T> DeviceSpan<T> piece(DeviceSpan<T> all, const plan::Range& r) 
 }
 struct ServerMessage {
   enum Kind : std::int32_t { Push, Pull, State, Done };
-  static constexpr int tag = comm::tags::server, values_tag = tag + 1, reply_tag = tag + 2, reply_values_tag = tag + 3;
+  static constexpr int tag = comm::tags::server, values_tag = tag + 1, reply_tag = tag + 2, reply_values_tag = tag + 3,
+                       state_tag = tag + 4;
 
   std::int32_t kind = Push, worker = 0;
   std::int64_t step = 0, version = 0;  // of the worker (Done: the signal that ended its fit); updates that its weights had seen
