@@ -64,6 +64,13 @@ TEST_CASE("an epoch that ends with an average of the warm-up has had its average
   CHECK(parameters == averaged);
   (void)state.after_step({.step = 2, .samples = 4});
   CHECK(state.epoch_ends(1));
+  (void)state.after_step({.step = 100, .samples = 4});
+  CHECK(state.epoch_ends(2));
+  state.start();  // a file of another policy was loaded, which is at step 10
+  (void)state.after_step({.step = 11, .samples = 4});
+  CHECK(state.epoch_ends(0));
+  (void)state.after_step({.step = 12, .samples = 4});
+  CHECK(state.finish());
 }
 
 TEST_CASE("a sum that a fit has left under way is none of the weights that the next one begins with", "[parallel]") {

@@ -57,6 +57,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     return false;
   }
   bool after_step(const StepDone& done) {
+    for (Fragment& f : fragments_) f.averaged = std::min(f.averaged, done.step - 1);  // a file may have set the training back
     step_ = done.step;
     samples_ += done.samples;
     if (!works()) return false;
