@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -59,5 +60,13 @@ TEST_CASE("a short logarithmic axis has ticks, too") {
     const std::vector<double> ticks = Axis::log10(least, greatest).ticks;
     REQUIRE(ticks.size() >= 2);
     CHECK((ticks.size() <= 8 && ticks.front() >= least && ticks.back() <= greatest));
+  }
+}
+
+TEST_CASE("an axis of values that are next to each other has room for them") {
+  for (const double value : {0.9476572718746066, 1e-300, -3.7e12, 1e300}) {
+    const double next = std::nextafter(value, 2 * std::fabs(value));
+    const Axis axis = Axis::linear(value, next, 5);
+    CHECK((axis.low < value && axis.high > next && std::isfinite(axis.at(value))));
   }
 }

@@ -49,3 +49,9 @@ TEST_CASE("a timeline's bubble is the checker's", "[plan]") {
   CHECK(timeline_of(unsound).steps.empty());
   CHECK(timeline_of(gpipe(2, 4), {.forward = 3}).mean(Task::forward) == 3);
 }
+
+TEST_CASE("a schedule's text has its steps beside each other, whatever their lengths are counted in", "[plan]") {
+  const std::string text = schedule_text(gpipe(2, 2));
+  for (const double unit : {1e-3, 1e9})
+    CHECK(schedule_text(gpipe(2, 2), {.forward = unit, .input_gradient = unit, .weight_gradient = unit}) == text);
+}

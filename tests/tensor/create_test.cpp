@@ -20,6 +20,9 @@ TEST_CASE("zeros, ones, full, eye, diag, arange and linspace") {
   CHECK(list(sk::diag(v * 2)) == std::vector<float>{6, 0, 0, 8});
   CHECK(list(sk::arange(4)) == std::vector<int>{0, 1, 2, 3});
   CHECK(list(sk::arange(1.f, 2.f, 0.25f)) == std::vector<float>{1, 1.25, 1.5, 1.75});
+  CHECK(list(sk::arange(0.f, 0.3f, 0.1f)) == std::vector<float>{0, 0.1f, 0.2f});  // 3 * 0.1f is 0.3f, the end
+  CHECK(sk::arange(0.f, -1.2f, -0.4f).size() == 3);
+  CHECK(sk::arange(1., 1.3, 0.1).size() == 3);
   CHECK(list(sk::arange(5, 0, -2)) == std::vector<int>{5, 3, 1});
   CHECK(sk::arange(3, 3).size() == 0);
   CHECK(list(sk::linspace(0.f, 1.f, 5)) == std::vector<float>{0, 0.25, 0.5, 0.75, 1});

@@ -2,6 +2,8 @@
 #include <skein/tensor/reduce.hpp>
 
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include <catch2/catch.hpp>
 #include "support.hpp"
@@ -159,4 +161,14 @@ TEST_CASE("axes and lengths that do not fit say so") {
   CHECK(text_of([&] { sum(a, 2); }) == "sum: axis 2 of a tensor of rank 2: axes go from -2 to 1");
   CHECK(text_of([&] { dot(a(0), sk::Tensor<float, 1>{1}); }) ==
         "dot: shapes (3) and (1) differ: both vectors must have one length");
+}
+
+TEST_CASE("means and products of whole numbers do not wrap") {
+  const long most = std::numeric_limits<long>::max();
+  CHECK(mean(sk::Tensor<long, 1>{most, most}) == Approx(static_cast<double>(most)));
+  CHECK(mean(sk::Tensor<std::uint64_t, 1>{std::uint64_t{1} << 63}) == 9223372036854775808.0);
+  const sk::Tensor<long, 2> times{{most, most - 2}, {most, most}};
+  CHECK(list(mean(times, 1))[1] == Approx(static_cast<double>(most)));
+  CHECK(dot(sk::Tensor<int, 1>{100000, 1}, sk::Tensor<int, 1>{100000, 1}) == 10'000'000'001);
+  CHECK(dot(sk::Tensor<std::uint16_t, 1>{65535}, sk::Tensor<std::uint16_t, 1>{65535}) == 4294836225);
 }

@@ -24,6 +24,11 @@ TEST_CASE("tensors move and never copy by accident; views are trivially copyable
   CHECK(b.data() == was);
   CHECK(a.size() == 0);
   CHECK(a.shape() == sk::dims(0));
+  sk::Tensor<float, 2> d{{1, 2, 3}, {4, 5, 6}};
+  const sk::Tensor e = std::move(d).reshape(6L);
+  CHECK((d.size() == 0 && d.shape() == sk::dims(0, 0) && d.copy().size() == 0));
+  d = sk::Tensor<float, 2>{{7, 8}};
+  CHECK((d(0, 1) == 8 && e(5) == 6));
   sk::Tensor<float, 1> c = b.copy();
   c(0) = 9;
   CHECK(b(0) == 1);

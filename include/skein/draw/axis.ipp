@@ -16,7 +16,7 @@ SKEIN_INLINE double Axis::at(double value) const {
 }
 
 SKEIN_INLINE Axis Axis::linear(double least, double greatest, int intervals) {
-  if (!(greatest > least)) {
+  if (const double largest = std::max(std::fabs(least), std::fabs(greatest)); !(greatest - least > 1e-12 * largest)) {
     const double around = std::fabs(least) > 0 ? std::fabs(least) * 0.1 : 0.5;
     greatest = least + around;
     least -= around;

@@ -131,13 +131,13 @@ template <TensorExpression A, TensorExpression B> auto mm(const A& a, const B& b
   }
 }
 
-/// A matrix (m, k) times a vector (k): a vector (m). Throws ShapeError with both shapes.
+/// A matrix (m, k) times a vector (k): a vector (m), of integers in long. Throws ShapeError with both shapes.
 template <TensorExpression A, TensorExpression X> auto mv(const A& a, const X& x) {
   static_assert(A::rank == 2 && X::rank == 1, "mv takes a matrix and a vector: mm takes two matrices");
   if (a.shape()[1] != x.shape()[0])
     detail::throw_shapes("mv", a.shape(), x.shape(),
                          "do not multiply: the columns of the matrix must be the length of the vector");
-  return sum(a * x, 1);
+  return sum(detail::widened(a) * detail::widened(x), 1);
 }
 
 }  // namespace skein::inline SKEIN_ABI

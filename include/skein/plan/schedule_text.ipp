@@ -44,7 +44,13 @@ SKEIN_INLINE std::string schedule_text(const Timeline& t, double unit) {
 }
 
 SKEIN_INLINE std::string schedule_text(const Schedule& s, const TaskLengths& lengths) {
-  return schedule_text(timeline_of(s, lengths), 1);
+  const Timeline t = timeline_of(s, lengths);
+  constexpr double columns = 300;
+  double shortest = t.length();
+  for (const TimedStep& step : t.steps)
+    if (step.end > step.begin) shortest = std::min(shortest, step.end - step.begin);
+  const bool counts = shortest >= 1 && t.length() <= columns;  // in whole units, as the lengths that there are by themselves
+  return schedule_text(t, counts || !(shortest > 0) ? 1 : std::max(shortest, t.length() / columns));
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan

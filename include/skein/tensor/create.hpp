@@ -104,7 +104,10 @@ template <class S> long steps_before(S start, S end, S step) {
           text("arange: from {} to {} by {} is no number of values that a tensor has: all three are finite, and "
                "the step is not too small",
                start, end, step));
-    return count > 0 ? static_cast<long>(count) : 0;
+    long n = count > 0 ? static_cast<long>(count) : 0;
+    const auto last = [&] { return static_cast<S>(start + static_cast<S>(n - 1) * step); };  // rounded, as it will be
+    while (n > 0 && (step > S(0) ? last() >= end : last() <= end)) --n;
+    return n;
   }
 }
 }  // namespace detail

@@ -128,6 +128,15 @@ template <class Better, class E> auto arg_axis(E&& e, int axis, const char* oper
                            });
 }
 template <class T> using ScalarOf = typename std::remove_cvref_t<T>::Scalar;
+/// The expression in the type in which a sum of its products is; of numbers that are no small integers, as it is.
+template <TensorExpression E> decltype(auto) widened(E&& e) {
+  using S = ScalarOf<E>;
+  if constexpr (std::is_integral_v<S> && !std::is_same_v<S, bool> && sizeof(S) < sizeof(long))
+    return cast<long>(std::forward<E>(e));
+  else return std::forward<E>(e);
+}
+/// Few values of S have a sum that no long holds.
+template <class S> inline constexpr bool sum_may_wrap = std::is_integral_v<S> && sizeof(S) == sizeof(long);
 }  // namespace detail
 
 /// The sum of all values (of a mask: how many hold). Float is added up in double, integers in long, which is then the result.
@@ -144,13 +153,18 @@ template <TensorExpression E> auto sum(E&& e, int axis) {
 /// The mean of all values; of integers, in double.
 template <TensorExpression E> auto mean(E&& e) {
   using S = detail::ScalarOf<E>;
-  const long n = e.shape().count();
-  if (n == 0) detail::throw_no_values("mean");
-  return detail::reduce_all<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), {static_cast<double>(n)}, "mean");
+  if constexpr (detail::sum_may_wrap<S>) {
+    return mean(cast<double>(std::forward<E>(e)));
+  } else {
+    const long n = e.shape().count();
+    if (n == 0) detail::throw_no_values("mean");
+    return detail::reduce_all<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), {static_cast<double>(n)}, "mean");
+  }
 }
 template <TensorExpression E> auto mean(E&& e, int axis) {
   using S = detail::ScalarOf<E>;
-  return detail::reduce_axis_by<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), axis, true, false, "mean");
+  if constexpr (detail::sum_may_wrap<S>) return mean(cast<double>(std::forward<E>(e)), axis);
+  else return detail::reduce_axis_by<detail::SumOf<S>, detail::MeanResult<S>>(std::forward<E>(e), axis, true, false, "mean");
 }
 
 /// The largest value; throws ShapeError where there is none. NaNs are passed over; where all are, it is -infinity.
@@ -229,12 +243,12 @@ SKEIN_KEEP(argmax)
 SKEIN_KEEP(argmin)
 #undef SKEIN_KEEP
 
-/// The inner product of two vectors of one length.
+/// The inner product of two vectors of one length; of integers, in long.
 template <TensorExpression A, TensorExpression B> auto dot(A&& a, B&& b) {
   static_assert(std::remove_cvref_t<A>::rank == 1 && std::remove_cvref_t<B>::rank == 1,
                 "dot takes two vectors: flatten() them first");
   if (!(a.shape() == b.shape())) detail::throw_shapes("dot", a.shape(), b.shape(), "differ: both vectors must have one length");
-  return sum(std::forward<A>(a) * std::forward<B>(b));
+  return sum(detail::widened(std::forward<A>(a)) * detail::widened(std::forward<B>(b)));
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -2,53 +2,17 @@
 // Tensor: owns dense row-major memory on a device. It moves; copy() says that it copies. Braces hold values
 // (`Tensor<float, 2> a{{1, 2}, {3, 4}}`), extents come by name (`zeros<float>(2, 3)`, `Tensor<float, 2> a(dims(2, 3))`).
 #pragma once
-#include <array>
-#include <initializer_list>
 #include <memory>
 #include <span>
 
 #include "../device/copy.hpp"
 #include "evaluate.hpp"
 #include "functions.hpp"
+#include "nested_list.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
 template <class Scalar, int Rank, class Device = Cpu> class Tensor;
-
-namespace detail {
-
-template <class S, int R> struct NestedList { using type = std::initializer_list<typename NestedList<S, R - 1>::type>; };
-template <class S> struct NestedList<S, 1> { using type = std::initializer_list<S>; };
-template <class S> struct NestedList<S, 0> { using type = std::initializer_list<S>; };
-
-/// Rank and extents of nested initializer lists, C arrays and std::arrays; values are copied in their order.
-template <class T> struct Nested {
-  static constexpr int rank = 0;
-  using Scalar = T;
-};
-template <class T, std::size_t N> struct Nested<T[N]> {
-  static constexpr int rank = Nested<T>::rank + 1;
-  using Scalar = typename Nested<T>::Scalar;
-};
-template <class T, std::size_t N> struct Nested<std::array<T, N>> : Nested<T[N]> {};
-
-template <int R, int Axis, class List> void list_extents(Dims<R>& e, const List& list) {
-  e.e[Axis] = static_cast<long>(std::size(list));
-  if constexpr (Axis + 1 < R)
-    if (std::size(list) > 0) list_extents<R, Axis + 1>(e, *std::begin(list));
-}
-template <int R, int Axis, class S, class List> void list_values(const Dims<R>& e, S*& to, const List& list) {
-  if (static_cast<long>(std::size(list)) != e.e[Axis])
-    throw ShapeError("Tensor: a nested list has " + std::to_string(std::size(list)) + " entries along axis " +
-                     std::to_string(Axis) + ", the first one there has " + std::to_string(e.e[Axis]) +
-                     ": lists must be rectangular");
-  if constexpr (Axis + 1 < R)
-    for (const auto& inner : list) list_values<R, Axis + 1>(e, to, inner);
-  else
-    for (const auto& v : list) *to++ = static_cast<S>(v);
-}
-
-}  // namespace detail
 
 /// An array of values on a device, dense and row-major, zero at first. Rank 0 holds one value.
 template <class Scalar_, int Rank, class Device_> class Tensor {
@@ -149,6 +113,7 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   operator View() & { return view(); }
   operator ConstView() const& { return view(); }
   std::span<Scalar> span() & requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }
+  std::span<const Scalar> span() const&& = delete;  // would outlive its memory: give the tensor a name
   std::span<const Scalar> span() const& requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }
   Scalar* begin() requires std::same_as<Device, Cpu> { return data(); }
   Scalar* end() requires std::same_as<Device, Cpu> { return data() + size(); }
@@ -195,7 +160,10 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
  private:
   template <class, int, class> friend class Tensor;
   Tensor(Arena<Scalar, Device>&& memory, const Dims<Rank>& extents) : memory_(std::move(memory)), extents_(extents) {}
-  template <int R> Tensor<Scalar, R, Device> reshaped(const Dims<R>& to) && { return {std::move(memory_), to}; }
+  template <int R> Tensor<Scalar, R, Device> reshaped(const Dims<R>& to) && {
+    extents_ = {};  // as the move leaves them
+    return {std::move(memory_), to};
+  }
 
   template <class V> static auto owned(V&& v) {
     if constexpr (detail::IsView<std::remove_cvref_t<V>>::value)
