@@ -91,7 +91,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   nn::LossSums sums() override { return sums_; }
   bool left_out() override { return train_step_.left_out(); }
   bool scale_can_fall() override {
-    if constexpr (Model::scales_loss && host) return train_step_.loss_scaler().can_fall();
+    if constexpr (Model::scales_loss) return train_step_.loss_scaler().can_fall();
     else return false;
   }
   double gradient_norm() override {

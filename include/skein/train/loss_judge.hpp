@@ -64,8 +64,8 @@ template <class Scalar> class LossJudge {
   }
   /// A step whose scaled gradients have overflowed was skipped: it has no part in the epoch's mean.
   void skipped() {
-    if (!host_ || !scaled_) return;
-    training_.set_totals(totals_);
+    if (!scaled_) return;
+    if (host_) training_.set_totals(totals_);  // a device leaves them as they were
     ++skipped_;
   }
   /// Says how many steps of the epoch were left out. Throws where these were all.

@@ -3,6 +3,12 @@
 // run on converted blocks; overflows; TF32 as a mode.
 #include <catch2/catch.hpp>
 
+#include <cmath>
+#include <vector>
+
+#include <skein/data/from_tensors.hpp>
+#include <skein/train/trainer.hpp>
+
 #include "train/cuda/step_twins.hpp"
 
 namespace sk = skein;
@@ -91,12 +97,31 @@ TEST_CASE("a GPU's step that overflows is skipped, and the scale falls", "[train
     CHECK(train_step.steps() == 4);
     CHECK(train_step.loss_scaler().scale() == 512);
     CHECK(train_step.loss_scaler().skipped() == 1);
+    CHECK(train_step.totals().weight == 4 * 6 * 5);  // without the step that was skipped
     for (int i = 0; i < 5; ++i) train_step.step(good.batch(0, 6), o);
     CHECK(train_step.steps() == 9);
     CHECK(train_step.loss_scaler().scale() == 1024);
     CHECK(twins::values(model.parameters(), model.where()) != before);
     if (graph) CHECK(train_step.device().replays() > 3);
   }
+}
+TEST_CASE("a fit on a GPU whose steps are all skipped ends with a sentence, and skipped steps are in no mean", "[train][cuda]") {
+  sk::Model<Mlp, sk::Shape<13>, sk::Cuda, sk::precision::fp16> model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::Mse{}, optim::Adam{.lr = 0.01f}};
+  std::vector<float> x, y;
+  for (int i = 0; i < 12; ++i) {
+    for (int c = 0; c < 13; ++c) x.push_back(0.1f * static_cast<float>((i + c) % 7));
+    for (int c = 0; c < 5; ++c) y.push_back(0.2f * static_cast<float>((i * c) % 3));
+  }
+  const auto data = sk::data::from_tensors(x, sk::Extents{1, {13}}, y);
+  sk::FitOptions how{.epochs = 2, .batch = 4, .progress = false};
+  how.step.loss_scaling = optim::LossScaling::fixed(1e30);
+  CHECK_THROWS_WITH(trainer.fit(data, how), Catch::StartsWith("fit: all steps of an epoch were skipped"));
+  how.epochs = 20;
+  how.step.loss_scaling = optim::LossScaling{.initial = 1e12, .interval = 0, .greatest = 1e12};  // falls from there
+  const sk::History history = trainer.fit(data, how);
+  CHECK(std::isfinite(history.back().training.loss));
+  CHECK(trainer.train_step().steps() > 0);
 }
 TEST_CASE("running statistics of a GPU are those before a step whose loss overflows, launched and replayed", "[train][cuda]") {
   using Model =

@@ -114,7 +114,7 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
         for (int i = 0; i < N; ++i) {
           const V value(value_at[i]);
 #pragma GCC unroll 2
-          for (int v = 0; v < chunk; ++v) sum[i][v] = xsimd::fma(value, s[v], sum[i][v]);
+          for (int v = 0; v < chunk; ++v) sum[i][v] = fused(value, s[v], sum[i][v]);
         }
       }
     }

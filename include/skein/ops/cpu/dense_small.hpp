@@ -88,7 +88,7 @@ template <class Scalar, int In, int Out> struct DenseSmall {
       for (int j = 0; j < vectors; ++j) {
         V d = V::load_unaligned(dy + b * pitch + j * lanes);
         if (j == vectors - 1 && Out % lanes != 0) d = xsimd::select(detail::first_lanes<V>(Out - j * lanes), d, V(Scalar(0)));
-        for (int i = 0; i < In; ++i) sum[i] = xsimd::fma(d, V::load_unaligned(w + i * pitch + j * lanes), sum[i]);
+        for (int i = 0; i < In; ++i) sum[i] = fused(d, V::load_unaligned(w + i * pitch + j * lanes), sum[i]);
       }
       for (int i = 0; i < In; ++i) dx[b * x_pitch + i] = xsimd::hadd(sum[i]);
     }

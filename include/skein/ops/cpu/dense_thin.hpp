@@ -23,7 +23,7 @@ template <class Scalar, int In, int Out> struct DenseThin {
       for (int n = 0; n < Out; ++n) sum[n] = V(Scalar(0));
       for (int j = 0; j < vectors; ++j) {
         const V v = input(x + b * x_pitch, j);
-        for (int n = 0; n < Out; ++n) sum[n] = xsimd::fma(v, V::load_unaligned(transposed + n * x_pitch + j * lanes), sum[n]);
+        for (int n = 0; n < Out; ++n) sum[n] = fused(v, V::load_unaligned(transposed + n * x_pitch + j * lanes), sum[n]);
       }
       for (int n = 0; n < Out; ++n) y[b * pitch + n] = Finish{}(xsimd::hadd(sum[n]) + (bias ? bias[n] : Scalar(0)));
     }
@@ -33,7 +33,7 @@ template <class Scalar, int In, int Out> struct DenseThin {
       for (int j = 0; j < vectors; ++j) {
         V sum = V(dy[b * pitch]) * V::load_unaligned(transposed + j * lanes);
         for (int n = 1; n < Out; ++n)
-          sum = xsimd::fma(V(dy[b * pitch + n]), V::load_unaligned(transposed + n * x_pitch + j * lanes), sum);
+          sum = fused(V(dy[b * pitch + n]), V::load_unaligned(transposed + n * x_pitch + j * lanes), sum);
         sum.store_unaligned(dx + b * x_pitch + j * lanes);
       }
   }
@@ -72,7 +72,7 @@ template <class Scalar, int In, int Out> struct DenseThin {
       for (int j = 0; j < Count; ++j) {
         const V v = V::load_unaligned(g.x + b * x_pitch + (first + j) * lanes);
 #pragma GCC unroll 4
-        for (int n = 0; n < Out; ++n) sum[n][j] = xsimd::fma(V(g.dy[b * pitch + n]), v, sum[n][j]);
+        for (int n = 0; n < Out; ++n) sum[n][j] = fused(V(g.dy[b * pitch + n]), v, sum[n][j]);
       }
     alignas(64) Scalar values[lanes];
 #pragma GCC unroll 16

@@ -205,7 +205,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   template <int R, int W> static SKEIN_ALWAYS_INLINE void add(V (&sum)[R * W], Scalar gradient, const Scalar* x) {
     const V g(gradient);
 #pragma GCC unroll 32
-    for (int i = 0; i < R * W; ++i) sum[i] = xsimd::fma(g, load_from<V>(x + i / W * P.padded_row() + i % W * lanes), sum[i]);
+    for (int i = 0; i < R * W; ++i) sum[i] = fused(g, load_from<V>(x + i / W * P.padded_row() + i % W * lanes), sum[i]);
   }
 
   /// dx of one image, written or added to.
@@ -247,7 +247,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 #pragma GCC unroll 32
           for (int i = 0; i < R * W; ++i) {
             Scalar* at = to + i / W * P.padded_row() + i % W * lanes;
-            store_to(at, xsimd::fma(gradient, weight[i], load_from<V>(at)));
+            store_to(at, fused(gradient, weight[i], load_from<V>(at)));
           }
         }
     }
@@ -292,7 +292,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   template <int R, int W> static SKEIN_ALWAYS_INLINE void add_filter(V (&sum)[R * W], Scalar gradient, const Scalar* w) {
     const V g(gradient);
 #pragma GCC unroll 32
-    for (int i = 0; i < R * W; ++i) sum[i] = xsimd::fma(g, load_from<V>(w + i / W * pitch + i % W * lanes), sum[i]);
+    for (int i = 0; i < R * W; ++i) sum[i] = fused(g, load_from<V>(w + i / W * pitch + i % W * lanes), sum[i]);
   }
 };
 

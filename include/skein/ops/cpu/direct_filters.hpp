@@ -26,7 +26,7 @@ SKEIN_ALWAYS_INLINE void add_tap(V (&sum)[N][C], const Scalar* x, int k, const S
   for (int p = Begin; p < End; ++p) {
     const V value(x[(p - Begin) * Step + k]);
 #pragma GCC unroll 16
-    for (int v = 0; v < C; ++v) sum[p][v] = xsimd::fma(value, taps[v], sum[p][v]);
+    for (int v = 0; v < C; ++v) sum[p][v] = fused(value, taps[v], sum[p][v]);
   }
 }
 /// Does add_tap() for k in [0, Values), each by a row of w, which lie Pitch apart. The end of a short loop, which the processor

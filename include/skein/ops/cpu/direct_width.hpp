@@ -116,7 +116,7 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
                 V x = load_from<V>(from + q / window * stride * row_pitch + column % phases * width + column / phases);
                 keep(x);
 #pragma GCC unroll 16
-                for (int f = 0; f < together; ++f) sum[f][q] = xsimd::fma(x, weight[f], sum[f][q]);
+                for (int f = 0; f < together; ++f) sum[f][q] = fused(x, weight[f], sum[f][q]);
               }
             }
           }

@@ -35,7 +35,7 @@ template <Center C = Center::mean, class Scalar> void row_normalize(const RowSha
     Scalar mean = centers ? detail::row_sum(in, s.n) * one_of_n : Scalar(0);
     V squares(Scalar(0)), rests(Scalar(0));
     const auto add = [&](const V& d) {
-      squares = xsimd::fma(d, d, squares);
+      squares = fused(d, d, squares);
       if constexpr (centers) rests += d;
     };
     each_vector_of<Scalar>(
@@ -53,7 +53,7 @@ template <Center C = Center::mean, class Scalar> void row_normalize(const RowSha
         s.n,
         [&](long c) {
           const V hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse), w = V::load_unaligned(weight + c);
-          if constexpr (centers) xsimd::fma(hat, w, V::load_unaligned(bias + c)).store_unaligned(out + c);
+          if constexpr (centers) fused(hat, w, V::load_unaligned(bias + c)).store_unaligned(out + c);
           else (hat * w).store_unaligned(out + c);
         },
         [&](long c, long left) {
@@ -89,12 +89,12 @@ void row_normalize_backward(const RowShape& s, const Scalar* x, const Scalar* dy
       for (; c + lanes <= s.n; c += lanes) {
         const V slope = V::load_unaligned(g + c), hat = (V::load_unaligned(in + c) - V(mean)) * V(inverse);
         const V scaled = slope * V::load_unaligned(weight + c);
-        xsimd::fma(slope, hat, V::load_unaligned(weights + c)).store_unaligned(weights + c);
+        fused(slope, hat, V::load_unaligned(weights + c)).store_unaligned(weights + c);
         if constexpr (centers) {
           (slope + V::load_unaligned(biases + c)).store_unaligned(biases + c);
           sums += scaled;
         }
-        products = xsimd::fma(scaled, hat, products);
+        products = fused(scaled, hat, products);
       }
       Scalar sum = xsimd::hadd(sums), product = xsimd::hadd(products);
       for (; c < s.n; ++c) {

@@ -99,7 +99,7 @@ template <class Scalar> struct MomentsOfColumns {
         [=, this](long i, long j, V& first, V& second) {
           const V d = V::load_unaligned(x + i) - V::load_unaligned(guess + j);
           first += d;
-          second = xsimd::fma(d, d, second);
+          second = fused(d, d, second);
         },
         [=, this](long i, long c) {
           const double d = static_cast<double>(x[i]) - static_cast<double>(guess[c]);
@@ -129,7 +129,7 @@ void column_products(const Columns<Scalar>& m, const Scalar* dy, const Scalar* m
       [=](long i, long j, V& first, V& second) {
         const V g = V::load_unaligned(dy + i);
         first += g;
-        second = xsimd::fma(g, V::load_unaligned(x + i) - V::load_unaligned(mean + j), second);
+        second = fused(g, V::load_unaligned(x + i) - V::load_unaligned(mean + j), second);
       },
       [=](long i, long c) {
         sum[c] += static_cast<double>(dy[i]);
@@ -146,7 +146,7 @@ void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* s
       m.rows, m.width,
       [=](long i, long j) {
         const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
-        xsimd::fma(d, V::load_unaligned(scale + j), V::load_unaligned(shift + j)).store_unaligned(y + i);
+        fused(d, V::load_unaligned(scale + j), V::load_unaligned(shift + j)).store_unaligned(y + i);
       },
       [=](long i, long c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; });
 }
@@ -160,8 +160,8 @@ template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scal
       m.rows, m.width,
       [=](long i, long j) {
         const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
-        const V constant = xsimd::fma(V::load_unaligned(b + j), d, V::load_unaligned(c + j));
-        xsimd::fma(V::load_unaligned(a + j), V::load_unaligned(dy + i), constant).store_unaligned(dx + i);
+        const V constant = fused(V::load_unaligned(b + j), d, V::load_unaligned(c + j));
+        fused(V::load_unaligned(a + j), V::load_unaligned(dy + i), constant).store_unaligned(dx + i);
       },
       [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
 }

@@ -23,7 +23,7 @@ template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> fma(const xsimd
   else if constexpr (std::is_same_v<Scalar, double> && xsimd::batch<Scalar>::size == 8) return _mm512_fmadd_pd(x, y, z);
   else
 #endif
-    return xsimd::fma(x, y, z);
+    return fused(x, y, z);
 }
 
 /// a / b. In 16 lanes of float the divider is the bottleneck of Adam's pass (a root and a quotient a vector): there, the 14-bit

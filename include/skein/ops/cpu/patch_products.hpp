@@ -42,7 +42,7 @@ SKEIN_NOINLINE void add_pixels(const PixelRuns& runs, long channels, const Scala
         for (int r = 0; r < rows; ++r) {
           const V factor(x[r]);
 #pragma GCC unroll 16
-          for (int j = 0; j < Columns; ++j) sum[r][j] = xsimd::fma(factor, value[j], sum[r][j]);
+          for (int j = 0; j < Columns; ++j) sum[r][j] = fused(factor, value[j], sum[r][j]);
         }
       }
     }

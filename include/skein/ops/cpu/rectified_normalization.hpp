@@ -14,7 +14,7 @@ namespace detail {
 template <class Scalar> SKEIN_ALWAYS_INLINE auto affine_at(const Scalar* x, const ColumnAffine<Scalar>& k, long i, long j) {
   using V = xsimd::batch<Scalar>;
   const V d = V::load_unaligned(x + i) - V::load_unaligned(k.mean + j);
-  return xsimd::fma(d, V::load_unaligned(k.scale + j), V::load_unaligned(k.shift + j));
+  return fused(d, V::load_unaligned(k.scale + j), V::load_unaligned(k.shift + j));
 }
 template <class Scalar> Scalar affine_of(const Scalar* x, const ColumnAffine<Scalar>& k, long i, long c) {
   return std::fma(x[i] - k.mean[c], k.scale[c], k.shift[c]);
@@ -55,7 +55,7 @@ void rectified_products(const Columns<Scalar>& m, const ColumnAffine<Scalar>& k,
       [=](long i, long j, V& first, V& second) {
         const V g = xsimd::select(detail::affine_at(x, k, i, j) > zero, V::load_unaligned(dy + i), zero);
         first += g;
-        second = xsimd::fma(g, V::load_unaligned(x + i) - V::load_unaligned(k.mean + j), second);
+        second = fused(g, V::load_unaligned(x + i) - V::load_unaligned(k.mean + j), second);
       },
       [=](long i, long c) {
         if (!(detail::affine_of(x, k, i, c) > 0)) return;
@@ -77,7 +77,7 @@ template <class Scalar> void masked_products(const Columns<Scalar>& m, const Sca
         const V v = xsimd::select(V::load_unaligned(y + i) > zero, V::load_unaligned(dy + i), zero);
         v.store_unaligned(g + i);
         first += v;
-        second = xsimd::fma(v, V::load_unaligned(x + i) - V::load_unaligned(mean + j), second);
+        second = fused(v, V::load_unaligned(x + i) - V::load_unaligned(mean + j), second);
       },
       [=](long i, long c) {
         g[i] = y[i] > 0 ? dy[i] : Scalar(0);
@@ -97,8 +97,8 @@ template <class Scalar> void rectified_combine(const Columns<Scalar>& m, const C
       [=](long i, long j) {
         const V d = V::load_unaligned(x + i) - V::load_unaligned(k.mean + j);
         const V g = xsimd::select(detail::affine_at(x, k, i, j) > zero, V::load_unaligned(dy + i), zero);
-        const V constant = xsimd::fma(V::load_unaligned(to.b + j), d, V::load_unaligned(to.constant + j));
-        xsimd::fma(V::load_unaligned(to.a + j), g, constant).store_unaligned(dx + i);
+        const V constant = fused(V::load_unaligned(to.b + j), d, V::load_unaligned(to.constant + j));
+        fused(V::load_unaligned(to.a + j), g, constant).store_unaligned(dx + i);
       },
       [=](long i, long c) {
         const Scalar g = detail::affine_of(x, k, i, c) > 0 ? dy[i] : Scalar(0);

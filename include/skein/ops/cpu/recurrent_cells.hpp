@@ -38,10 +38,10 @@ SKEIN_ALWAYS_INLINE skein::detail::Batch<float> tanh_of(const skein::detail::Bat
     return xsimd::select(xsimd::abs(v) > V(most), xsimd::copysign(V(most), v), v);
   };
   const V t = within(x, 9), u = t * t;
-  V p = xsimd::fma(V(1.33552982e-08f), u, V(2.06096029e-05f)), q = xsimd::fma(V(7.77683681e-07f), u, V(0.000328568887f));
-  p = xsimd::fma(p, u, V(0.00349562219f)), q = xsimd::fma(q, u, V(0.0258771144f));
-  p = xsimd::fma(p, u, V(0.13381055f)), q = xsimd::fma(q, u, V(0.467143714f));
-  p = xsimd::fma(p, u, V(1.0f)), q = xsimd::fma(q, u, V(1.0f));
+  V p = fused(V(1.33552982e-08f), u, V(2.06096029e-05f)), q = fused(V(7.77683681e-07f), u, V(0.000328568887f));
+  p = fused(p, u, V(0.00349562219f)), q = fused(q, u, V(0.0258771144f));
+  p = fused(p, u, V(0.13381055f)), q = fused(q, u, V(0.467143714f));
+  p = fused(p, u, V(1.0f)), q = fused(q, u, V(1.0f));
   return within(t * p / q, 1);
 }
 #endif

@@ -48,7 +48,7 @@ void row_softmax_backward(long rows, long n, long pitch, const Scalar* y, const 
   const detail::RowTail<Scalar> tail(n, pitch);
   for (long r = 0; r < rows; ++r, y += pitch, dy += pitch, dx += pitch) {
     V lanes(Scalar(0));
-    const auto add = [&](const V& d, const V& v) { lanes = Log ? lanes + d : xsimd::fma(d, v, lanes); };
+    const auto add = [&](const V& d, const V& v) { lanes = Log ? lanes + d : fused(d, v, lanes); };
     each_vector_of<Scalar>(
         n, [&](long c) { add(V::load_unaligned(dy + c), V::load_unaligned(y + c)); },
         [&](long c, long) { add(tail.load(dy + c, Scalar(0)), tail.load(y + c, Scalar(0))); });

@@ -90,11 +90,11 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArgumen
           n,
           [&](long c) {
             const V w = weighted ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1));
-            xsimd::fma(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);
+            fused(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);
           },
           [&](long c, long left) {
             const V w = weighted ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : V(Scalar(1));
-            tail.store(g + c, xsimd::fma(tail.load(g + c, Scalar(0)), factor, even * w));
+            tail.store(g + c, fused(tail.load(g + c, Scalar(0)), factor, even * w));
           });
       g[label] -= hard * p.scale;
       for (long c = n; c < p.pitch; ++c) g[c] = 0;

@@ -94,7 +94,7 @@ SKEIN_ALWAYS_INLINE void tile(const Product<Scalar>& p, long i, Fetch fetch = {}
       for (int r = 0; r < Rows; ++r) {
         const V factor(Turned ? a[r] : a[r * lda]);
 #pragma GCC unroll 16
-        for (int j = 0; j < Columns; ++j) sum[r][j] = xsimd::fma(factor, row[j], sum[r][j]);
+        for (int j = 0; j < Columns; ++j) sum[r][j] = fused(factor, row[j], sum[r][j]);
       }
       a += Turned ? lda : 1;
       b += ldb;

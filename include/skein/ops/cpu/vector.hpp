@@ -2,6 +2,8 @@
 // Vectors of a chosen number of lanes for kernels with compile-time blocking: names over xsimd batches, and the choice of the
 // lanes that waste least on a row of n values. Only where xsimd is there.
 #pragma once
+#include <type_traits>
+
 #include "../../core/config.hpp"
 
 #if SKEIN_WITH_XSIMD
@@ -61,6 +63,17 @@ template <class Scalar> constexpr int best_lanes(int n) {
   return half < wide && (n + half - 1) / half * half < (n + wide - 1) / wide * wide ? half : wide;
 }
 
+/// a b + c, rounded once. xsimd's own of AVX-512 is a product and a sum, which the compiler joins only where it optimises: the
+/// same product had other bits in code of other options.
+template <class V> SKEIN_ALWAYS_INLINE V fused(const V& a, const V& b, const V& c) {
+#if defined(__AVX512F__)
+  if constexpr (sizeof(V) == 64) {
+    if constexpr (std::is_same_v<typename V::value_type, float>) return V(_mm512_fmadd_ps(a, b, c));
+    else return V(_mm512_fmadd_pd(a, b, c));
+  } else
+#endif
+    return xsimd::fma(a, b, c);
+}
 /// A vector of the values at p, which need not be aligned.
 template <class V, class Scalar> SKEIN_ALWAYS_INLINE V load_from(const Scalar* p) { return V::load_unaligned(p); }
 /// Writes a vector to p, which need not be aligned.

@@ -17,19 +17,19 @@
 namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
-/// The end of a step in one kernel: sums to the epoch's totals, the factor of the gradients.
+/// The end of a step in one kernel: the factor of the gradients, and, of a step that is not skipped, sums to the epoch's totals.
 template <class Scalar> struct SettleStep {
   ops::WriteSums<Scalar> write{};  // sums of this rank alone: to the tail first
   ops::AddTail<double> add_sums{};
   ops::AddTail<Scalar> add_tail{};
   ops::StepScaleCall<Scalar> scale{};
   SKEIN_HOST_DEVICE void operator()(long) const {
-    for (long i = 0; i < 3; ++i) {
-      if (write.sums) write(i);
+    for (long i = 0; write.sums && i < 3; ++i) write(i);
+    scale(0);
+    for (long i = 0; !scale.scale->skip && i < 3; ++i) {
       if (add_sums.tail) add_sums(i);
       else add_tail(i);
     }
-    scale(0);
   }
 };
 
@@ -60,7 +60,10 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   static constexpr int held = BatchUpload<Scalar>::held;
   static data::HostMemory host_memory() { return BatchUpload<Scalar>::host_memory(); }
 
-  explicit StepDevice(Cuda where) : where_(where), upload_(where), totals_(4, where), squares_(1, where), scale_(1, where) {}
+  /// The memory of a training, the optimizer's too, is there when this returns: another thread may make the first step.
+  explicit StepDevice(Cuda where) : where_(where), upload_(where), totals_(4, where), squares_(1, where), scale_(1, where) {
+    cuda::synchronize(where);
+  }
 
   void reserve(long scalars, long tokens, long labels, long targets) {
     if (upload_.has_room(scalars, tokens, labels, targets)) return;
