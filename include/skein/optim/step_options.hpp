@@ -19,10 +19,10 @@ struct StepOptions {
 };
 
 /// The key of a step's random numbers: the caller's, or one of the seed, the step's number, and how many calls of the step were
-/// before.
+/// before. Other steps have other keys; whoever draws mixes them.
 constexpr std::uint64_t key_of_step(const StepOptions& options, Seed seed, std::int64_t number, std::int64_t calls) {
   if (options.key != 0) return options.key;
-  return random_key(random_key(seed.value, static_cast<std::uint64_t>(number)), static_cast<std::uint64_t>(calls));
+  return seed.value * 0x9E3779B97F4A7C15ull + (static_cast<std::uint64_t>(number) << 24) + static_cast<std::uint64_t>(calls) + 1;
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim

@@ -94,6 +94,7 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
 };
 #else
 template <class Scalar, DirectPlan P> struct DirectConv2d;  // never named: runs_direct says no
+template <class Scalar, DirectPlan P> struct DenseWeights;  // nor this: is_gathered says no
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
