@@ -22,7 +22,8 @@ struct StepOptions {
 /// before. Other steps have other keys; whoever draws mixes them.
 constexpr std::uint64_t key_of_step(const StepOptions& options, Seed seed, std::int64_t number, std::int64_t calls) {
   if (options.key != 0) return options.key;
-  return seed.value * 0x9E3779B97F4A7C15ull + (static_cast<std::uint64_t>(number) << 24) + static_cast<std::uint64_t>(calls) + 1;
+  constexpr std::uint64_t most_calls = 1 << 24;  // an instruction or two: a small step is 1,600
+  return seed.value + static_cast<std::uint64_t>(number) * most_calls + static_cast<std::uint64_t>(calls);
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim

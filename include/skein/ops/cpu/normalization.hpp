@@ -6,6 +6,7 @@
 #if SKEIN_WITH_XSIMD
 #include <algorithm>
 
+#include "vector.hpp"
 #include "vector_part.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {

@@ -7,25 +7,12 @@
 #if SKEIN_WITH_XSIMD
 #include <limits>
 #include <type_traits>
-SKEIN_BEGIN_INTRINSICS
-#include <xsimd/xsimd.hpp>
-SKEIN_END_INTRINSICS
+
+#include "vector.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 namespace detail {
-/// x * y + z, rounded once. Of 512 bits xsimd's is a product and a sum: where z is a product too, the compiler chooses which of
-/// the two it joins with the sum, and chose differently for a range's vectors and for what is left at its end.
-template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> fma(const xsimd::batch<Scalar>& x, const xsimd::batch<Scalar>& y,
-                                                                     const xsimd::batch<Scalar>& z) {
-#if defined(__AVX512F__)
-  if constexpr (std::is_same_v<Scalar, float> && xsimd::batch<Scalar>::size == 16) return _mm512_fmadd_ps(x, y, z);
-  else if constexpr (std::is_same_v<Scalar, double> && xsimd::batch<Scalar>::size == 8) return _mm512_fmadd_pd(x, y, z);
-  else
-#endif
-    return fused(x, y, z);
-}
-
 /// a / b. In 16 lanes of float the divider is the bottleneck of Adam's pass (a root and a quotient a vector): there, the 14-bit
 /// reciprocal and one Newton step on the quotient, right to the last bit or two. An infinite b is the greatest finite one: the
 /// step would multiply it by 0.
@@ -35,7 +22,7 @@ SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> quotient(const xsimd::batch<Scalar>& a,
   if constexpr (std::is_same_v<Scalar, float> && V::size == 16) {
     const V divisor = xsimd::min(V(std::numeric_limits<float>::max()), b);  // of a NaN: b
     const V reciprocal = xsimd::reciprocal(divisor), guess = a * reciprocal;
-    return detail::fma(guess, V(1.0f) - divisor * reciprocal, guess);
+    return fused(guess, V(1.0f) - divisor * reciprocal, guess);
   } else {
     return a / b;
   }
@@ -111,16 +98,16 @@ template <class Scalar> void sgd(const SgdArguments<Scalar>& p) {
   const V lr(-p.lr), decay(p.decay), momentum(p.momentum), keep(p.keep);
   if (!p.momenta) {
     Scalar* const none[1] = {nullptr};
-    detail::each_element<0>(p, none, [=](V g, V& value, V*) { value = detail::fma(lr, detail::fma(decay, value, g), value); });
+    detail::each_element<0>(p, none, [=](V g, V& value, V*) { value = fused(lr, fused(decay, value, g), value); });
     return;
   }
   // g + momentum * m (Nesterov) or m, without a branch in the loop.
   const V of_gradient(p.nesterov ? Scalar(1) : Scalar(0)), of_momentum(p.nesterov ? p.momentum : Scalar(1));
   Scalar* const state[2] = {p.momenta, nullptr};
   detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
-    g = detail::fma(decay, value, g);
-    s[0] = detail::fma(momentum, s[0], keep * g);
-    value = detail::fma(lr, detail::fma(of_gradient, g, of_momentum * s[0]), value);
+    g = fused(decay, value, g);
+    s[0] = fused(momentum, s[0], keep * g);
+    value = fused(lr, fused(of_gradient, g, of_momentum * s[0]), value);
   });
 }
 
@@ -130,17 +117,17 @@ template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   const V fresh1(p.fresh1), beta2(p.beta2), fresh2(p.fresh2), epsilon(p.epsilon), decay(p.decay), shrink(p.shrink), rate(-p.rate),
       correction(p.correction);
   const auto moments = [=](V g, V* s) {
-    s[0] = detail::fma(fresh1, g - s[0], s[0]);
-    s[1] = detail::fma(fresh2 * g, g, beta2 * s[1]);
+    s[0] = fused(fresh1, g - s[0], s[0]);
+    s[1] = fused(fresh2 * g, g, beta2 * s[1]);
   };
   const auto move = [=](V& value, V first, V second) {
-    value = detail::fma(rate, detail::quotient<Scalar>(first, detail::fma(xsimd::sqrt(second), correction, epsilon)), value);
+    value = fused(rate, detail::quotient<Scalar>(first, fused(xsimd::sqrt(second), correction, epsilon)), value);
   };
   if (p.greatest) {
     Scalar* const state[4] = {p.first, p.second, p.greatest, nullptr};
     detail::each_element<3>(p, state, [=](V g, V& value, V* s) {
       value = value * shrink;
-      moments(detail::fma(decay, value, g), s);
+      moments(fused(decay, value, g), s);
       s[2] = xsimd::max(s[2], s[1]);
       move(value, s[0], s[2]);
     });
@@ -150,7 +137,7 @@ template <class Scalar> void adam(const AdamArguments<Scalar>& p) {
   if (p.decay != 0 || p.shrink != 1) {
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
       value = value * shrink;
-      moments(detail::fma(decay, value, g), s);
+      moments(fused(decay, value, g), s);
       move(value, s[0], s[1]);
     });
   } else {  // every operation counts: without the two of the weight decay
@@ -166,38 +153,38 @@ template <class Scalar> void rms_prop(const RmsPropArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   const V lr(-p.lr), alpha(p.alpha), fresh(p.fresh), epsilon(p.epsilon), momentum(p.momentum), decay(p.decay), zero(Scalar(0));
   const auto square = [=](V& g, V value, V& s) {
-    g = detail::fma(decay, value, g);
-    s = detail::fma(fresh * g, g, alpha * s);
+    g = fused(decay, value, g);
+    s = fused(fresh * g, g, alpha * s);
   };
   const auto center = [=](V g, V s, V& average) {
-    average = detail::fma(fresh, g - average, average);
-    return xsimd::max(detail::fma(-average, average, s), zero);
+    average = fused(fresh, g - average, average);
+    return xsimd::max(fused(-average, average, s), zero);
   };
   if (p.average && p.momenta) {
     Scalar* const state[4] = {p.square, p.average, p.momenta, nullptr};
     detail::each_element<3>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      s[2] = detail::fma(momentum, s[2], g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon));
-      value = detail::fma(lr, s[2], value);
+      s[2] = fused(momentum, s[2], g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon));
+      value = fused(lr, s[2], value);
     });
   } else if (p.average) {
     Scalar* const state[3] = {p.square, p.average, nullptr};
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      value = detail::fma(lr, g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon), value);
+      value = fused(lr, g / (xsimd::sqrt(center(g, s[0], s[1])) + epsilon), value);
     });
   } else if (p.momenta) {
     Scalar* const state[3] = {p.square, p.momenta, nullptr};
     detail::each_element<2>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      s[1] = detail::fma(momentum, s[1], g / (xsimd::sqrt(s[0]) + epsilon));
-      value = detail::fma(lr, s[1], value);
+      s[1] = fused(momentum, s[1], g / (xsimd::sqrt(s[0]) + epsilon));
+      value = fused(lr, s[1], value);
     });
   } else {
     Scalar* const state[2] = {p.square, nullptr};
     detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
       square(g, value, s[0]);
-      value = detail::fma(lr, g / (xsimd::sqrt(s[0]) + epsilon), value);
+      value = fused(lr, g / (xsimd::sqrt(s[0]) + epsilon), value);
     });
   }
 }
@@ -208,9 +195,9 @@ template <class Scalar> void adagrad(const AdagradArguments<Scalar>& p) {
   const V lr(-p.lr), initial(p.initial), epsilon(p.epsilon), decay(p.decay);
   Scalar* const state[2] = {p.sum, nullptr};
   detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
-    g = detail::fma(decay, value, g);
-    s[0] = detail::fma(g, g, s[0]);
-    value = detail::fma(lr, g / (xsimd::sqrt(initial + s[0]) + epsilon), value);
+    g = fused(decay, value, g);
+    s[0] = fused(g, g, s[0]);
+    value = fused(lr, g / (xsimd::sqrt(initial + s[0]) + epsilon), value);
   });
 }
 
@@ -220,10 +207,10 @@ template <class Scalar> void lion(const LionArguments<Scalar>& p) {
   const V lr(-p.lr), fresh1(p.fresh1), fresh2(p.fresh2), decay(p.decay), zero(Scalar(0)), one(Scalar(1));
   Scalar* const state[2] = {p.momenta, nullptr};
   detail::each_element<1>(p, state, [=](V g, V& value, V* s) {
-    const V mixed = detail::fma(fresh1, g - s[0], s[0]);
+    const V mixed = fused(fresh1, g - s[0], s[0]);
     const V direction = xsimd::select(mixed > zero, one, xsimd::select(mixed < zero, -one, mixed));  // of a NaN: a NaN
-    value = detail::fma(lr, detail::fma(decay, value, direction), value);
-    s[0] = detail::fma(fresh2, g - s[0], s[0]);
+    value = fused(lr, fused(decay, value, direction), value);
+    s[0] = fused(fresh2, g - s[0], s[0]);
   });
 }
 
@@ -240,7 +227,7 @@ template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) 
     V squares(Scalar(0));
     for (int k = 0; k < 64 && i + lanes <= p.end; ++k, i += lanes) {
       const V g = detail::gradient_sum<0, Scalar>(p.gradients[0], nullptr, p, i) * scale;
-      squares = detail::fma(g, g, squares);
+      squares = fused(g, g, squares);
     }
     const Scalar part = xsimd::hadd(squares);
     if (part <= std::numeric_limits<Scalar>::max()) [[likely]] {

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "map.hpp"
+#include "vector.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "vector.hpp"
 #include "vector_part.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "vector.hpp"
 #include "vector_part.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {

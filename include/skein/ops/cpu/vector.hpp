@@ -63,8 +63,8 @@ template <class Scalar> constexpr int best_lanes(int n) {
   return half < wide && (n + half - 1) / half * half < (n + wide - 1) / wide * wide ? half : wide;
 }
 
-/// a b + c, rounded once. xsimd's own of AVX-512 is a product and a sum, which the compiler joins only where it optimises: the
-/// same product had other bits in code of other options.
+/// a b + c, rounded once. xsimd's own of AVX-512 is a product and a sum: the compiler joins them only where it optimises, and,
+/// where c is a product too, the one that it chooses, so that the same sum had other bits in other code.
 template <class V> SKEIN_ALWAYS_INLINE V fused(const V& a, const V& b, const V& c) {
 #if defined(__AVX512F__)
   if constexpr (sizeof(V) == 64) {
