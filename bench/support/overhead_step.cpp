@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // N steps of SGD of Linear(8, 8), batch 8, through the TrainStep that Trainer::fit uses: a program for an instruction counter
 // (bench/overhead.py).
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 
@@ -31,6 +32,7 @@ int main(int argc, char** argv) {
   batch.target_length = 8;
   batch.count = batch.global_count = 8;
   double loss = 0;
-  for (long i = 0; i < steps; ++i) loss = train_step.step(batch).mean();
+  // Each with a key of its own, as a fit gives them.
+  for (long i = 0; i < steps; ++i) loss = train_step.step(batch, {.key = static_cast<std::uint64_t>(i) + 1}).mean();
   std::printf("loss %.9g\n", loss);
 }
