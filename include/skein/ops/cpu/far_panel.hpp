@@ -59,16 +59,11 @@ SKEIN_NOINLINE void far_panel(const Product<Scalar>& p) {
   detail::far_block_product<V, Columns, Turned, Masked, Finish>(q, room, p.b + width, std::min(block, p.k));
 }
 
-// Panels of float: see SKEIN_PANELS_OF_FLOAT. Their blocks too, which a panel with another Finish has in common with them: what
-// is compiled elsewhere without optimisation rounds otherwise where xsimd's fma is a product and a sum, as with AVX-512.
-#define SKEIN_FAR_PANEL(word, V, columns, turned, masked)                                                              \
-  word template void detail::far_block_product<V, columns, turned, masked, Keep, float>(const Product<float>&, float*, \
-                                                                                        const float*, long);           \
-  word template void far_panel<V, columns, turned, masked, Keep, float>(const Product<float>&);
-#define SKEIN_FAR_PANELS(word, V, columns)        \
-  SKEIN_FAR_PANEL(word, V, columns, false, false) \
-  SKEIN_FAR_PANEL(word, V, columns, true, false)  \
-  SKEIN_FAR_PANEL(word, V, columns, true, true)
+// Panels of float: see SKEIN_PANELS_OF_FLOAT.
+#define SKEIN_FAR_PANELS(word, V, columns)                                                    \
+  word template void far_panel<V, columns, false, false, Keep, float>(const Product<float>&); \
+  word template void far_panel<V, columns, true, false, Keep, float>(const Product<float>&);  \
+  word template void far_panel<V, columns, true, true, Keep, float>(const Product<float>&);
 #if defined(__AVX512F__)
 #define SKEIN_FAR_PANELS_OF_FLOAT(word)          \
   SKEIN_FAR_PANELS(word, detail::WholeVector, 5) \
