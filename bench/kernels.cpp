@@ -239,44 +239,36 @@ template <int In, int Out> bool linear(Report& report, long n) {
              2.0 * static_cast<double>(n) * In * Out, {{candidate(ours), {candidate(bare)}}}, most / large);
 }
 
+/// Each of these: height, width, channels, filters, kernel, stride, padding.
+template <Geometry... All> bool convolutions(Report& report, long n, const std::string& network) {
+  bool right = true;
+  ((right &= convolution<All>(report, n, network)), ...);
+  return right;
+}
 /// The convolutions of ResNet-20 and ResNet-32, whose shapes are the same.
 bool resnet_20(Report& report) {
-  // height, width, channels, filters, kernel, stride, padding
-  bool right = convolution<Geometry{32, 32, 3, 16, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<Geometry{32, 32, 16, 16, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<Geometry{32, 32, 16, 32, 3, 2, 1}>(report, 128, "ResNet-20");
-  right &= convolution<Geometry{16, 16, 32, 32, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<Geometry{16, 16, 32, 64, 3, 2, 1}>(report, 128, "ResNet-20");
-  right &= convolution<Geometry{8, 8, 64, 64, 3, 1, 1}>(report, 128, "ResNet-20");
-  right &= convolution<Geometry{32, 32, 16, 32, 1, 2, 0}>(report, 128, "ResNet-20, projection");
+  bool right =
+      convolutions<Geometry{32, 32, 3, 16, 3, 1, 1}, Geometry{32, 32, 16, 16, 3, 1, 1}, Geometry{32, 32, 16, 32, 3, 2, 1},
+                   Geometry{16, 16, 32, 32, 3, 1, 1}, Geometry{16, 16, 32, 64, 3, 2, 1}, Geometry{8, 8, 64, 64, 3, 1, 1}>(
+          report, 128, "ResNet-20");
+  right &= convolutions<Geometry{32, 32, 16, 32, 1, 2, 0}>(report, 128, "ResNet-20, projection");
   return right;
 }
 /// The convolutions of ResNet-50: the first stage's, or all.
 bool resnet_50(Report& report, bool all) {
-  bool right = convolution<Geometry{56, 56, 64, 64, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{56, 56, 64, 64, 3, 1, 1}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{56, 56, 64, 256, 1, 1, 0}>(report, 16, "ResNet-50");
+  bool right =
+      convolutions<Geometry{56, 56, 64, 64, 1, 1, 0}, Geometry{56, 56, 64, 64, 3, 1, 1}, Geometry{56, 56, 64, 256, 1, 1, 0}>(
+          report, 16, "ResNet-50");
   if (!all) return right;
-  right &= convolution<Geometry{224, 224, 3, 64, 7, 2, 3}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{56, 56, 256, 64, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{56, 56, 256, 128, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{56, 56, 128, 128, 3, 2, 1}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{56, 56, 256, 512, 1, 2, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{28, 28, 128, 512, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{28, 28, 512, 128, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{28, 28, 128, 128, 3, 1, 1}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{28, 28, 512, 256, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{28, 28, 256, 256, 3, 2, 1}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{28, 28, 512, 1024, 1, 2, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{14, 14, 256, 1024, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{14, 14, 1024, 256, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{14, 14, 256, 256, 3, 1, 1}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{14, 14, 1024, 512, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{14, 14, 512, 512, 3, 2, 1}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{14, 14, 1024, 2048, 1, 2, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{7, 7, 512, 2048, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{7, 7, 2048, 512, 1, 1, 0}>(report, 16, "ResNet-50");
-  right &= convolution<Geometry{7, 7, 512, 512, 3, 1, 1}>(report, 16, "ResNet-50");
+  right &=
+      convolutions<Geometry{224, 224, 3, 64, 7, 2, 3}, Geometry{56, 56, 256, 64, 1, 1, 0}, Geometry{56, 56, 256, 128, 1, 1, 0},
+                   Geometry{56, 56, 128, 128, 3, 2, 1}, Geometry{56, 56, 256, 512, 1, 2, 0}, Geometry{28, 28, 128, 512, 1, 1, 0},
+                   Geometry{28, 28, 512, 128, 1, 1, 0}, Geometry{28, 28, 128, 128, 3, 1, 1}, Geometry{28, 28, 512, 256, 1, 1, 0},
+                   Geometry{28, 28, 256, 256, 3, 2, 1}, Geometry{28, 28, 512, 1024, 1, 2, 0},
+                   Geometry{14, 14, 256, 1024, 1, 1, 0}, Geometry{14, 14, 1024, 256, 1, 1, 0},
+                   Geometry{14, 14, 256, 256, 3, 1, 1}, Geometry{14, 14, 1024, 512, 1, 1, 0}, Geometry{14, 14, 512, 512, 3, 2, 1},
+                   Geometry{14, 14, 1024, 2048, 1, 2, 0}, Geometry{7, 7, 512, 2048, 1, 1, 0}, Geometry{7, 7, 2048, 512, 1, 1, 0},
+                   Geometry{7, 7, 512, 512, 3, 1, 1}>(report, 16, "ResNet-50");
   return right;
 }
 bool linears(Report& report) {
@@ -293,7 +285,7 @@ int main(int argc, char** argv) {
   rate = gemm_rate(report.quick());
   bool right = true;
   if (report.wants("resnet_20")) right &= resnet_20(report);
-  if (report.wants("resnet_50")) right &= resnet_50(report, !report.quick() || !report.options().only.empty());
+  if (report.wants("resnet_50")) right &= resnet_50(report, report.whole());
   if (report.wants("linear")) right &= linears(report);
   return report.finish(right);
 }

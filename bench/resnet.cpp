@@ -25,6 +25,6 @@ int main(int argc, char** argv) {
   report.say(skein::summary<bench::ModelOf<bench::CifarResNet<20>>>());
   bool right = true;
   if (report.wants("resnet_20")) right &= measure<20>(report, rate);
-  if (report.wants("resnet_32") && (!report.quick() || !report.options().only.empty())) right &= measure<32>(report, rate);
+  if (report.wants("resnet_32") && report.whole()) right &= measure<32>(report, rate);
   return report.finish(right);
 }

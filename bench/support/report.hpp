@@ -105,6 +105,8 @@ class Report {
 
   const Options& options() const { return options_; }
   bool quick() const { return options_.quick; }
+  /// Nothing of a part is left out: without --quick, and of the part that --only names.
+  bool whole() const { return !options_.quick || !options_.only.empty(); }
   /// Prints the figure at once; it goes to the file at the end.
   void add(Line l) {
     std::cout << "  " << l.metric
