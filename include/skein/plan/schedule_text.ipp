@@ -7,13 +7,17 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::plan {
 
+namespace detail {
+/// Of the steps that take time, and `most`.
+inline double shortest_step(const Timeline& t, double most) {
+  for (const TimedStep& s : t.steps)
+    if (s.end > s.begin) most = std::min(most, s.end - s.begin);
+  return most;
+}
+}  // namespace detail
+
 SKEIN_INLINE std::string schedule_text(const Timeline& t, double unit) {
-  if (unit <= 0) {
-    unit = 1;
-    for (const TimedStep& s : t.steps)
-      if (s.end > s.begin) unit = std::min(unit, s.end - s.begin);
-    unit = std::max(unit, t.length() / 100);
-  }
+  if (unit <= 0) unit = std::max(detail::shortest_step(t, 1), t.length() / 100);
   std::size_t width = 2;
   const auto word = [&](const Step& s) {
     std::string w(1, "FBIWU"[static_cast<int>(s.task)]);
@@ -46,9 +50,7 @@ SKEIN_INLINE std::string schedule_text(const Timeline& t, double unit) {
 SKEIN_INLINE std::string schedule_text(const Schedule& s, const TaskLengths& lengths) {
   const Timeline t = timeline_of(s, lengths);
   constexpr double columns = 300;
-  double shortest = t.length();
-  for (const TimedStep& step : t.steps)
-    if (step.end > step.begin) shortest = std::min(shortest, step.end - step.begin);
+  const double shortest = detail::shortest_step(t, t.length());
   const bool counts = shortest >= 1 && t.length() <= columns;  // in whole units, as the lengths that there are by themselves
   return schedule_text(t, counts || !(shortest > 0) ? 1 : std::max(shortest, t.length() / columns));
 }

@@ -104,10 +104,14 @@ template <class S> long steps_before(S start, S end, S step) {
           text("arange: from {} to {} by {} is no number of values that a tensor has: all three are finite, and "
                "the step is not too small",
                start, end, step));
-    long n = count > 0 ? static_cast<long>(count) : 0;
-    const auto last = [&] { return static_cast<S>(start + static_cast<S>(n - 1) * step); };  // rounded, as it will be
-    while (n > 0 && (step > S(0) ? last() >= end : last() <= end)) --n;
-    return n;
+    const functions::Ramp<S> value{start, step};  // rounded: the last ones may be the end
+    long before = 0, behind = count > 0 ? static_cast<long>(count) : 0;
+    while (before < behind) {
+      const long i = before + (behind - before) / 2;
+      if (step > S(0) ? value(i) < end : value(i) > end) before = i + 1;
+      else behind = i;
+    }
+    return before;
   }
 }
 }  // namespace detail

@@ -79,18 +79,14 @@ inline void check_begin(const std::vector<FoundCommit>& of_ranks, int rank, cons
 /// All ranks work on a folder at a time: what the work of each returns. Where one's throws, all throw: that rank the same again.
 inline std::vector<std::string> said_by_all(const CommitFolder& folder, SavedTraining& training,
                                             const std::function<std::string()>& work) {
-  std::string own, failure;
+  std::string own;
   std::exception_ptr error;
   while_ranks_meet(training, [&] {
-    noting(failure, [&] {
-      try {
-        own = work();
-      } catch (...) {
-        error = std::current_exception();
-        throw;
-      }
-    });
+    try {
+      own = work();
+    } catch (...) { error = std::current_exception(); }
   });
+  const std::string failure = error ? reason_of(error) : std::string();
   return agree_on_failure(
       training, own, failure, [&] { std::rethrow_exception(error); },
       [&](int rank, const std::string& reason) {
