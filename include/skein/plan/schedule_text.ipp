@@ -8,7 +8,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::plan {
 
 namespace detail {
-/// Of the steps that take time, and `most`.
+/// The length of the shortest step that takes time, at most `most`.
 inline double shortest_step(const Timeline& t, double most) {
   for (const TimedStep& s : t.steps)
     if (s.end > s.begin) most = std::min(most, s.end - s.begin);
