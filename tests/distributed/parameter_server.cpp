@@ -29,6 +29,7 @@ TEST_CASE("gossip over processes", "[distributed]") {
   cases::equals_data_parallel(world);
   if (world.size() == 1) return;
   cases::meets_with_long_weights<4>(world);
+  cases::another_policy_meets<3>(world);
   CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
   CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
 }

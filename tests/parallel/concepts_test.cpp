@@ -129,6 +129,7 @@ enum Hook {
   finish_gradients,
   gradient_factor,
   before_save,
+  forget,
   average_buffers,
   reduce,
   barrier,
@@ -172,6 +173,7 @@ struct CountedState : sp::PolicyState {
   void finish_gradients() { says(Hook::finish_gradients); }
   double gradient_factor() const { return says(Hook::gradient_factor, 3.0); }
   void before_save() { says(Hook::before_save); }
+  void forget() { says(Hook::forget); }
   void average_buffers() { says(Hook::average_buffers); }
   void reduce(std::span<double>) { says(Hook::reduce); }
   void barrier() { says(Hook::barrier); }
@@ -219,6 +221,7 @@ template <class Policy> void every_hook_arrives(const Policy& policy, Counts& co
   state.finish_gradients();
   CHECK(state.gradient_factor() == 3);
   state.before_save();
+  state.forget();
   state.average_buffers();
   state.reduce({});
   state.barrier();

@@ -113,4 +113,25 @@ template <int Bound, class Comm> void meets_with_long_weights(Comm& world) {
   cases::same_on_all_ranks(world, weights);
 }
 
+/// Ranks that are slow in turns, which another policy holds every few steps until all have come: it knows nothing of Gossip's
+/// messages, and none that a neighbour waits for is kept back.
+template <int Bound, class Comm> void another_policy_meets(Comm& world) {
+  std::vector<double> weights(1000, world.rank());
+  sk::parallel::Replica<double, sk::Cpu> replica;
+  replica.parameters = {weights.data(), weights.size()};
+  replica.stored = static_cast<long>(weights.size());
+  sk::parallel::GossipPolicyState<Comm, double, Bound> policy_state(world, replica);
+  policy_state.start();
+  for (std::int64_t step = 1; step <= 60; ++step) {
+    if ((step / 5) % world.size() == world.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    (void)policy_state.after_step({step, 1});
+    if (step % 7 != 0) continue;
+    std::vector<double> one{1};
+    world.all_reduce(one, sk::Sum{});
+    RANK_CHECK(one[0] == world.size());
+  }
+  (void)policy_state.finish();
+  cases::same_on_all_ranks(world, weights);
+}
+
 }  // namespace gossip_cases

@@ -5,7 +5,9 @@
 #include <string>
 #include <vector>
 
+#include <skein/comm/compress/top_k.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/parallel/compose.hpp>
 #include <skein/train/own_arrays.hpp>
 
 #include "../support/own_weights_cases.hpp"
@@ -47,6 +49,26 @@ TEST_CASE("ranks with weights of their own that are killed, or ended by a signal
   own::some_kinds(KillsAndEnds{});
 }
 TEST_CASE("so do ranks of each other policy", "[train]") { own::other_kinds(KillsAndEnds{}); }
+
+TEST_CASE("a commit has the residual of each rank of each group", "[train]") {
+  using Few = sk::comm::ErrorFeedback<sk::comm::TopK<4>>;
+  const support::TemporaryFolder folder;
+  const auto run = [&](const own::Disturbed& disturbed) {
+    std::vector<std::vector<double>> outcome(4);
+    sk::spawn(4, [&](sk::ThreadComm& world) {
+      sk::ThreadComm group = world.split(world.rank() / 2, world.rank());
+      const auto make = [&](auto& w) {
+        return sk::parallel::Compose{sk::parallel::DataParallel{group, sk::parallel::Compress<Few>{}},
+                                     sk::parallel::ModelAverage{w, sk::parallel::Period<7>{}}};
+      };
+      outcome[static_cast<std::size_t>(world.rank())] = own::fit(world, make, sk::optim::Adam{.lr = 0.02f}, disturbed);
+    });
+    return outcome;
+  };
+  const auto whole = run({});
+  for (const std::int64_t step : {5, 13}) CHECK_THROWS(run({.folder = folder / "killed", .killed_at = step}));
+  CHECK(run({.folder = folder / "killed"}) == whole);
+}
 
 TEST_CASE("a commit of ranks with weights of their own goes on where all have the same, and on another number of ranks",
           "[train]") {

@@ -186,6 +186,9 @@ template <class... PolicyStates> class ComposedPolicyState {
   void before_save() {
     each([](auto& s, std::size_t) { s.before_save(); });
   }
+  void forget() {
+    each([](auto& s, std::size_t) { s.forget(); });
+  }
   /// What serialize() saves is this policy's alone.
   std::string saved_as() const {
     return std::apply([](const auto&... s) { return ((kind_of(s) + ";") + ...); }, policy_states_);

@@ -26,6 +26,7 @@ template <class S> concept HasStepHooks = requires(S& s, const S& c, const StepD
   { c.gradient_factor() } -> std::same_as<double>;
   { c.serves() } -> std::same_as<bool>;
   s.before_save();
+  s.forget();
   s.average_buffers();
   s.reduce(sums);
   s.barrier();

@@ -132,6 +132,8 @@ struct PolicyState {
   bool finish() { return false; }
   /// Before a training is saved, on all ranks: rank 0 gets what it writes of the others.
   void before_save() {}
+  /// A training was loaded whose file has no state of this policy: drops what is kept of the steps before.
+  void forget() {}
   /// Before buffers are read for evaluation or saving: makes those of all ranks the same.
   void average_buffers() {}
   /// Sums over ranks (loss, metrics, requests to stop); blocking.

@@ -91,9 +91,10 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     std::vector<Arena<Scalar>> own = own_arrays(source, mine, drifted);
     source.leave("rank_");
     source.finish();
-    if constexpr (detail::policy_keeps_state<TrainStep>) {  // before all that is replaced: it may refuse the file
-      load_policy(policy, kind, source.path());             // has what was gathered of all ranks, as residuals
-      load_policy(own_policy, kind, source.path());
+    if constexpr (detail::policy_keeps_state<TrainStep>) {           // before all that is replaced: it may refuse the file
+      const bool of_all = load_policy(policy, kind, source.path());  // has what was gathered of all ranks, as residuals
+      const bool of_rank = load_policy(own_policy, kind, source.path());
+      if (!of_all && !of_rank) train_step_.policy_state().forget();
     }
     own_ = std::move(own);
     if (copies.size() == 2) take_kept(kept, std::move(copies));
@@ -257,12 +258,14 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       return 0;
     }
   }
-  void load_policy(const std::vector<std::byte>& policy, const std::vector<std::byte>& kind, const std::string& path) {
+  /// False where the file has no state of this policy.
+  bool load_policy(const std::vector<std::byte>& policy, const std::vector<std::byte>& kind, const std::string& path) {
     std::string state, saved_as;
     if (!policy.empty()) from_bytes(byte_span(policy), state, path, -1);
     if (!kind.empty()) from_bytes(byte_span(kind), saved_as, path, -1);
-    if (!state.empty() && saved_as == train_step_.policy_state().saved_as())
-      from_bytes(byte_span(state), train_step_.policy_state(), path, 0);
+    if (state.empty() || saved_as != train_step_.policy_state().saved_as()) return false;
+    from_bytes(byte_span(state), train_step_.policy_state(), path, 0);
+    return true;
   }
 
   std::vector<Arena<Scalar>> memory_;

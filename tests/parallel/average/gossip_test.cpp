@@ -48,6 +48,17 @@ TEST_CASE("gossip of long weights with a slow neighbour comes to the end of each
                             {.deadline = 20}));
 }
 
+TEST_CASE("gossip beside a policy that waits for all ranks comes to the end of each step", "[parallel]") {
+  for (int n : {2, 3, 4})
+    CHECK_NOTHROW(sk::spawn(n,
+                            [](sk::ThreadComm& w) {
+                              cases::another_policy_meets<1>(w);
+                              cases::another_policy_meets<3>(w);
+                              cases::another_policy_meets<5>(w);
+                            },
+                            {.deadline = 20}));
+}
+
 TEST_CASE("weights of neighbours that a fit has left are not averaged with those that the next one begins with", "[parallel]") {
   for (int n : {2, 3})
     CHECK_NOTHROW(sk::spawn(n,

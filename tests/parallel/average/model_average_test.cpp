@@ -154,6 +154,32 @@ TEST_CASE("a training with an outer optimizer goes on with the same bits", "[par
             {.deadline = 120});
 }
 
+TEST_CASE("a training that loads a file without an outer optimizer begins with none of what its own has kept", "[parallel]") {
+  const support::TemporaryFolder folder;
+  sk::SelfComm self;
+  cases::Even points;
+  const auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  sk::FitOptions options{.epochs = 2, .batch = 24, .progress = false, .threads = 1};
+  {
+    cases::cases::Model model{sk::Seed{3}};
+    sk::Trainer plain{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}};
+    plain.fit(data, options);
+    plain.save(folder / "plain");
+  }
+  const auto after_loading = [&](bool fits_before) {
+    cases::cases::Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f},
+                        sk::parallel::ModelAverage{self, sk::parallel::Period<4>{}, sk::parallel::DiLoCo{}}};
+    options.epochs = 3;
+    if (fits_before) trainer.fit(data, options);
+    trainer.load(folder / "plain");
+    trainer.fit(data, options);
+    const auto p = std::as_const(model).parameters();
+    return cases::Values(p.begin(), p.end());
+  };
+  CHECK(after_loading(true) == after_loading(false));
+}
+
 TEST_CASE("a file of another outer optimizer is refused before anything is changed, the kept weights among it", "[parallel]") {
   const support::TemporaryFolder folder;
   sk::SelfComm self;

@@ -82,6 +82,24 @@ TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
   for (std::size_t i = 0; i < before.size(); ++i) CHECK(before[i] == Approx(after[i]).margin(1e-5));
 }
 
+TEST_CASE("what a training has kept is forgotten where a file has nothing of it", "[parallel]") {
+  using PolicyState = cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<4>>>>;
+  CHECK_NOTHROW(sk::spawn(2,
+                          [&](sk::ThreadComm& world) {
+                            cases::Arena arena;
+                            PolicyState policy_state(world, sk::parallel::DataParallelOptions{}, arena.replica());
+                            policy_state.start();
+                            arena.fill(world.rank(), 0, 0);
+                            cases::step(policy_state, arena);
+                            const std::vector<float> kept = policy_state.exchange().residual();
+                            RANK_CHECK(*std::max_element(kept.begin(), kept.end()) > 0.1f);
+                            policy_state.forget();
+                            const std::vector<float> now = policy_state.exchange().residual();
+                            RANK_CHECK(now == std::vector<float>(kept.size(), 0.0f));
+                          },
+                          {.deadline = 60}));
+}
+
 TEST_CASE("a training goes on with buckets of another size", "[parallel]") {
   using PolicyState =
       cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>;

@@ -60,10 +60,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
         while (p.receive && p.receive->poll()) accept(p);
       ahead_ = std::max(ahead_, step_ - p.heard);
     }
-    for (Peer& p : peers_) {
-      if constexpr (Bound == 0) wait(p, p.send, [&] { return p.sent == step_; });
-      else send(p);
-    }
+    for (Peer& p : peers_)  // another policy may hold this rank until its neighbours have come: what those wait for has left
+      wait(p, p.send, [&] { return step_ - p.sent <= Bound; });
     average();
     return true;
   }

@@ -11,6 +11,7 @@
 #include "../../device/copy.hpp"
 #include "../../optim/transform/transform.hpp"
 #include "../comm_policy_state.hpp"
+#include "averaged_fragment.hpp"
 #include "check_model_average.hpp"
 #include "model_average_options.hpp"
 #include "outer_memory.hpp"
@@ -112,13 +113,22 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     for (Fragment& f : fragments_)
       if (f.request) f.request->wait(), f.request.reset(), f.arrived = true;
   }
+  /// The next fit begins at its first period. What is under way was begun by all ranks, and is waited for.
+  void forget() {
+    before_save();
+    for (Fragment& f : fragments_) f.arrived = false, f.outer_steps = 0;
+    outer_.forget();
+    anchored_ = false;
+    loaded_.reset();
+  }
   /// What serialize() saves is of this policy.
   static std::string saved_as() { return "ModelAverage"; }
   static constexpr unsigned archive_version = 1;
   template <class Archive> void serialize(Archive& archive, unsigned version) {
     std::vector<std::vector<Scalar>> arrays;
     if (Archive::is_saving::value) arrays = outer_.saved();
-    std::int64_t outer_steps = outer_steps_;
+    std::int64_t outer_steps = 0;
+    for (const Fragment& f : fragments_) outer_steps += f.outer_steps;
     bool anchored = anchored_;
     (archive & anchored & outer_steps & arrays);
     Moment moment;
@@ -127,41 +137,32 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     moment.anchored = anchored;
     if constexpr (Archive::is_loading::value) {
       if (!outer_.load(arrays)) archive.refuse("the file was saved from a training with another outer optimizer");
-      outer_steps_ = outer_steps;
+      take_outer_steps(moment.outer_steps, outer_steps);
       loaded_ = std::move(moment);
     }
   }
 
  private:
-  struct Fragment {
-    plan::Range range{};
-    std::size_t place = 0, width = 0;      // in what travels: parameters, state arrays, 16 scalars with the weight
-    std::int64_t begun = 0, averaged = 0;  // in which step
-    std::int64_t samples = 0;              // seen before the values that travelled last
-    std::optional<Request> request{};
-    bool arrived = false;  // of a request that was waited for before a save
-    bool under_way() const { return request || arrived; }
-  };
-  /// Where in its periods a rank is: the step, four numbers of each fragment (begun, averaged, samples since, whether a sum is
-  /// under way), and those sums.
-  struct Moment {
-    bool anchored = false;
-    std::int64_t step = 0;
-    std::vector<std::int64_t> fragments{};
-    std::vector<Scalar> sums{};
-    template <class Archive> void serialize(Archive& archive, unsigned) { (archive & step & fragments & sums); }
-  };
+  using Fragment = detail::AveragedFragment<Request>;
+  using Moment = detail::AverageMoment<Scalar>;
   Moment now() const {
     Moment m{.step = step_};
     for (const Fragment& f : fragments_) {
       const std::int64_t numbers[] = {f.begun, f.averaged, samples_ - f.samples, f.arrived ? 1 : 0};
       m.fragments.insert(m.fragments.end(), numbers, numbers + 4);
+      m.outer_steps.push_back(f.outer_steps);
       if (!f.arrived) continue;
       m.sums.resize(m.sums.size() + f.width);
       Copy<Cpu, Device>::run(m.sums.data() + m.sums.size() - f.width, travels_.data() + f.place, f.width * sizeof(Scalar), {},
                              replica().where);
     }
     return m;
+  }
+  /// Those of each fragment, where the file has as many fragments; else an equal part of `all`.
+  void take_outer_steps(const std::vector<std::int64_t>& each, std::int64_t all) {
+    const std::int64_t part = all / static_cast<std::int64_t>(each.empty() ? fragments_.size() : each.size());
+    for (std::size_t i = 0; i < fragments_.size(); ++i)
+      fragments_[i].outer_steps = each.size() == fragments_.size() ? each[i] : part;
   }
   /// Goes on where a loaded file stood; takes no more than the anchor of one with other fragments.
   void take_loaded(const Moment& m) {
@@ -265,13 +266,12 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     Copy<Cpu, Device>::run(&weight, sum + f.width - 16, sizeof weight, {}, replica().where);
     if (!(weight > 0)) return false;  // nobody has seen a sample
     for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight));
-    [[maybe_unused]] std::int64_t number = 1;  // of the outer step: each fragment's own
-    if constexpr (has_outer) number += outer_steps_++ / static_cast<std::int64_t>(fragments_.size());
+    ++f.outer_steps;
     replica().each_trained(f.range, [&](const plan::Range& r) {
       const Scalar* const from = sum + (r.begin - f.range.begin);
       Scalar* const to = replica().parameters.data + r.begin;
       if constexpr (has_outer) {
-        outer_.step(r, from, 1 / static_cast<double>(weight), number);
+        outer_.step(r, from, 1 / static_cast<double>(weight), f.outer_steps);
         take(to, outer_.anchor() + r.begin, r.end - r.begin, 1);
       } else {
         take(to, from, r.end - r.begin, 1 / static_cast<double>(weight));
@@ -292,7 +292,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   [[no_unique_address]] detail::OuterMemory<Outer, Scalar, Device> outer_;
   Arena<Scalar, Device> travels_;
   std::vector<Fragment> fragments_;
-  std::int64_t step_ = 0, samples_ = 0, averages_ = 0, outer_steps_ = 0;
+  std::int64_t step_ = 0, samples_ = 0, averages_ = 0;
   bool anchored_ = false;
   std::optional<Moment> loaded_;  // until start()
 };

@@ -78,6 +78,10 @@ template <class Outer, class Scalar, class Device> class OuterMemory {
     });
     return arrays;
   }
+  /// As before the first step.
+  void forget() {
+    for (auto& s : state_) Memory<Device>::clear(s.data(), s.size() * sizeof(Scalar), where_);
+  }
   /// Takes them from a file; false where they are of another optimizer or model.
   bool load(const std::vector<std::vector<Scalar>>& arrays) {
     if (arrays.size() != 1 + state_.size()) return false;
@@ -108,6 +112,7 @@ template <class Scalar, class Device> class OuterMemory<PlainAverage, Scalar, De
   OuterMemory(const PlainAverage&, long, Device) {}
   std::string not_finite() const { return {}; }
   std::vector<std::vector<Scalar>> saved() const { return {}; }
+  void forget() const {}
   bool load(const std::vector<std::vector<Scalar>>& arrays) const { return arrays.empty(); }
 };
 

@@ -111,6 +111,9 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
   void before_save() {
     if (several()) exchange().before_save();
   }
+  void forget() {
+    if constexpr (Bound::keeps_state) exchange().forget();
+  }
   static constexpr unsigned archive_version = Bound::archive_version;
   std::string saved_as() const requires(Bound::keeps_state) { return exchange().saved_as(); }
   template <class Archive>

@@ -43,6 +43,11 @@ template <class Inner> class ExchangesSometimes : public Inner {
   SameWeights same_weights() const { return SameWeights::after_fit; }
   /// Another policy has made the replicas one at the end of a fit: finish() has nothing left to do.
   void weights_agree() { drifted_ = false; }
+  /// A file without a word of it has weights that all ranks take.
+  void forget() {
+    Inner::forget();
+    drifted_ = false;
+  }
   /// What serialize() saves is of this policy: whether the replicas have drifted, and what the exchange keeps.
   std::string saved_as() const {
     if constexpr (inner_keeps) return Inner::saved_as();

@@ -53,9 +53,7 @@ template <class Compressor, class Chosen> struct EncodedExchange {
         algorithm_.prepare(this->comm());
       }
       if (!jobs_.empty()) return;  // a training that was loaded starts once more
-      const auto& replica = this->replica();
-      for (std::size_t i = 0; i < this->buckets(); ++i)
-        jobs_.emplace_back(replica.entries, this->range(i), replica.stored, this->comm().size());
+      make_jobs();
       if (jobs_.size() > most_buckets)
         throw ArgumentError("DataParallel: Compress and Algorithm take up to " + std::to_string(most_buckets) +
                             " buckets, there are " + std::to_string(jobs_.size()) + ": raise bucket_bytes");
@@ -122,13 +120,23 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     }
     /// What serialize() saves is of this compressor alone. The word in files is the one that it has always been.
     static std::string saved_as() { return "Wire<" + std::string(Compressor::name) + ">"; }
+    /// Nothing is left out, and compressors have learnt nothing.
+    void forget() {
+      if (jobs_.empty()) return;
+      jobs_.clear();
+      make_jobs();
+    }
     /// Residuals of all ranks and what compressors have learnt, in the order of the parameters, whatever the buckets; in files of
     /// version 0 in that of their buckets. A training that goes on with another number of ranks gives each its part of the
-    /// residuals' sum.
+    /// residuals' sum. Where each rank of a group writes a state of its own (a Compose), all but the first write their own
+    /// residual.
     static constexpr unsigned archive_version = 1;
     template <class Archive> void serialize(Archive& archive, unsigned version) {
       if constexpr (Archive::is_saving::value) {
-        kept_.ranks = this->comm().size();
+        const bool of_all = this->comm().rank() == 0;
+        kept_.ranks = of_all ? this->comm().size() : own_alone;
+        if constexpr (Job::keeps_residual)
+          if (!of_all) kept_.residuals = residual();
         kept_.memory.clear();
         if constexpr (Job::remembers)
           for (std::size_t i = jobs_.size(); i-- > 0;) jobs_[i].bucket().append_memory(kept_.memory);
@@ -151,17 +159,29 @@ template <class Compressor, class Chosen> struct EncodedExchange {
       return {.collectives = 1, .payload = static_cast<long>(n * sizeof(Scalar))};
     }
 
+    void make_jobs() {
+      const auto& replica = this->replica();
+      for (std::size_t i = 0; i < this->buckets(); ++i)
+        jobs_.emplace_back(replica.entries, this->range(i), replica.stored, this->comm().size());
+    }
+    /// This rank's residual, of n values, by a file.
+    std::vector<float> own_residual(std::size_t n) const {
+      if (kept_.ranks == own_alone) return kept_.residuals;
+      std::vector<float> own(n, 0.0f);
+      const bool same = kept_.ranks == this->comm().size();
+      for (std::size_t r = 0; r * n < kept_.residuals.size(); ++r)
+        for (std::size_t i = 0; i < n; ++i)
+          if (!same || static_cast<int>(r) == this->comm().rank())
+            own[i] += kept_.residuals[r * n + i] / (same ? 1.0f : static_cast<float>(this->comm().size()));
+      return own;
+    }
     void restore(bool by_buckets) {
       const auto job = [&](std::size_t i) -> Job& { return jobs_[by_buckets ? i : jobs_.size() - 1 - i]; };
       if constexpr (Job::keeps_residual) {
         const std::size_t n = residual().size(), ranks = static_cast<std::size_t>(std::max(1, kept_.ranks));
-        if (jobs_.empty() || kept_.residuals.size() != n * ranks) return;  // of a training without ranks, or by another wire
-        std::vector<float> own(n, 0.0f);
-        const bool same = kept_.ranks == this->comm().size();
-        for (std::size_t r = 0; r < ranks; ++r)
-          for (std::size_t i = 0; i < n; ++i)
-            if (!same || static_cast<int>(r) == this->comm().rank())
-              own[i] += kept_.residuals[r * n + i] / (same ? 1.0f : static_cast<float>(this->comm().size()));
+        if (jobs_.empty() || kept_.residuals.size() != n * ranks)
+          return forget();  // of a training without ranks, or by another wire
+        const std::vector<float> own = own_residual(n);
         std::size_t at = 0;
         for (std::size_t i = 0; i < jobs_.size(); ++i) {
           const std::size_t count = job(i).bucket().values();
@@ -172,14 +192,15 @@ template <class Compressor, class Chosen> struct EncodedExchange {
       if constexpr (Job::remembers) {
         std::size_t n = 0, at = 0;
         for (const Job& j : jobs_) n += j.bucket().memory_size();
-        if (kept_.memory.size() != n) return;
+        if (kept_.memory.size() != n) return forget();
         for (std::size_t i = 0; i < jobs_.size(); ++i)
           at += job(i).bucket().set_memory(std::span<const float>(kept_.memory).subspan(at));
       }
     }
 
+    static constexpr int own_alone = -1;
     struct Kept {
-      int ranks = 0;
+      int ranks = 0;  // whose residuals these are: of so many, or own_alone
       std::vector<float> residuals, memory;
     };
     Chosen algorithm_{};

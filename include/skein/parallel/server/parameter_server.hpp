@@ -149,6 +149,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   /// The parameters that server s keeps.
   plan::Range shard(int s) const { return this->replica().placement.part(server(s)); }
 
+  void forget() { version_ = 0; }
   /// What serialize() saves is of this policy.
   static std::string saved_as() { return "ParameterServer"; }
   template <class Archive> void serialize(Archive& a, unsigned) { a& version_; }
