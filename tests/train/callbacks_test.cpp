@@ -46,6 +46,12 @@ struct Recorder {
 };
 static_assert(Callback<EarlyStopping> && Callback<TimeLimit> && Callback<LearningRateLog> && Callback<Recorder> &&
               !Callback<int>);
+/// BestValue of archive version 0.
+struct BestBefore {
+  double value = 0.5;
+  int epoch = 3;
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & value & epoch); }
+};
 /// A callback of a program, whose state has no name.
 template <class Number> struct Counts {
   Number count = 0;
@@ -102,8 +108,31 @@ TEST_CASE("a watched value that is not there, or NaN, in the first epoch is refu
   CHECK_THROWS_WITH(best.on_epoch_end(regression, control),
                     "best_model watches 'accuracy', which is not a number after epoch 1; the training, as there is no .validate "
                     "set, has 'loss': name one of these, as in .watch = lowest(\"loss\")");
-  regression.training.loss = not_measured;
+  regression.training.loss = not_measured, regression.samples_per_second = 100;
   CHECK_THROWS_AS(EarlyStopping{}.on_epoch_end(regression, control), skein::ArgumentError);
+}
+
+TEST_CASE("an epoch that made no step, or whose validation measured nothing, is never the best", "[train]") {
+  FitControl control;
+  EarlyStopping stopping{.restore_best = true};
+  const auto keeps = [&](EpochRecord record) {
+    control.agree_to_keep(false, 1);
+    stopping.on_epoch_end(record, control);
+    return control.keeps_weights();
+  };
+  auto none = epoch(1, 1);
+  none.training = none.validation = {};
+  CHECK_FALSE(keeps(none));  // its steps overflowed: samples_per_second is not known
+  auto broken = epoch(2, 1);
+  broken.training.loss = 1.5, broken.validation = {};
+  CHECK(keeps(broken));
+  auto whole = epoch(3, 2);
+  whole.training.loss = 1.4;
+  CHECK(keeps(whole));  // a validation at last
+  broken.epoch = 4, broken.training.loss = 1.0;
+  CHECK_FALSE(keeps(broken));
+  CHECK_FALSE(keeps(epoch(5, 2.5)));
+  CHECK(keeps(epoch(6, 1.9)));
 }
 
 TEST_CASE("a watched name that a fit will not measure is refused before it, unless a callback in front may add it") {
@@ -308,6 +337,14 @@ TEST_CASE("the state of callbacks survives a checkpoint") {
                     "f (byte 12): holds the state of 3 callbacks, but this training has 1" + remedy);
 }
 
+TEST_CASE("the best value of a file that does not say of what goes on with the next epoch") {
+  BestValue best;
+  from_bytes(to_bytes(BestBefore{}), best, "f");
+  CHECK((best.value == 0.5 && best.epoch == 3));
+  CHECK_FALSE(best.improved_by(epoch(4, 0.6), {}, 0, "best_model"));
+  CHECK(best.improved_by(epoch(5, 0.4), {}, 0, "best_model"));
+}
+
 TEST_CASE("callbacks that were others when a file was saved are named by their place, also where states have equal sizes") {
   const auto bytes = to_bytes(Callbacks{EarlyStopping{}, Counts<std::int64_t>{}, Counts<float>{}, [](EpochRecord&) {}});
   const auto says = [&](Callbacks now) -> std::string {
@@ -319,11 +356,11 @@ TEST_CASE("callbacks that were others when a file was saved are named by their p
   CHECK(says({EarlyStopping{}, Counts<std::int64_t>{}, Counts<float>{}, [](EpochRecord&) {}}).empty());
   const auto best = best_model([](const EpochRecord&) {});
   CHECK(says({best, Counts<std::int64_t>{}, Counts<float>{}, [](EpochRecord&) {}}) ==
-        "f (byte 65): callback 1 of 4 was EarlyStopping, and is best_model now" + remedy);
+        "f (byte 69): callback 1 of 4 was EarlyStopping, and is best_model now" + remedy);
   CHECK(says({Counts<float>{}, Counts<std::int64_t>{}, EarlyStopping{}, [](EpochRecord&) {}}) ==
-        "f (byte 65): callback 1 of 4 was EarlyStopping, and is one without a name now" + remedy);
+        "f (byte 69): callback 1 of 4 was EarlyStopping, and is one without a name now" + remedy);
   CHECK(says({EarlyStopping{}, Counts<float>{}, Counts<std::int64_t>{}, [](EpochRecord&) {}}) ==
-        "f (byte 97): callback 2 of 4 (byte 12): 4 bytes are left over: this is another object than the one that is read" +
+        "f (byte 101): callback 2 of 4 (byte 12): 4 bytes are left over: this is another object than the one that is read" +
             remedy);
   CHECK_THAT(says({EarlyStopping{}, Counts<std::int64_t>{}, [](EpochRecord&) {}, Counts<float>{}}),
              Catch::Contains("callback 3 of 4 (byte 4): 8 bytes are left over"));

@@ -235,6 +235,19 @@ TEST_CASE("AUC against counting pairs, with many equal scores, negative labels a
   CHECK(std::isnan(metric.value()));
 }
 
+TEST_CASE("AUC of probabilities takes them as they are") {
+  const float rows[] = {0.5f, 0.5f, 0, 0.49f, 0.255f, 0.255f, 0.1f, 0.2f, 0.7f};  // the softmax of row 1 is above that of row 0
+  const std::int32_t labels[] = {0, 1, 2};
+  const auto value = [&](bool probabilities) {
+    AnyMetric metric{Auc{}};
+    metric.begin(3, 0, probabilities);
+    metric.add(Rows<float>{rows, 3, 3, 3}, Labels(labels));
+    return metric.value();
+  };
+  CHECK(value(true) == Approx((1 + 0.5 + 1) / 3));
+  CHECK(value(false) < value(true));
+}
+
 TEST_CASE("AUC of many scores sorts them as std::sort does: signs, both zeros, infinities, ties, numbers next to zero") {
   std::vector<double> scores[2], sorted[2];
   const double infinity = std::numeric_limits<double>::infinity(), special[] = {0.0, -0.0, infinity, -infinity, 5e-324, -5e-324};

@@ -21,6 +21,7 @@
 #include <skein/nn/relu.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/train/averaged_model.hpp>
+#include <skein/train/callbacks.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/loss_scale_cases.hpp"
@@ -228,6 +229,40 @@ TEST_CASE("callbacks hear of no update where a step was skipped, and averages ha
   std::vector<std::int64_t> each(static_cast<std::size_t>(steps));
   std::iota(each.begin(), each.end(), 1);
   CHECK(*updates.heard == each);
+}
+
+TEST_CASE("a step that was skipped has no part in the figures of its epoch, and an epoch without a step has none", "[train]") {
+  std::vector<float> x;
+  std::vector<int> labels;
+  for (int i = 0; i < 24; ++i) {
+    for (int k = 0; k < 3; ++k) x.push_back(k == i % 3 ? 1.0f : 0.0f);
+    labels.push_back(i % 3);
+  }
+  const auto data = sk::data::from_tensors(x, sk::Extents{1, {3}}, labels);
+  const auto fit = [&](int batch, int epochs, const auto& use) {
+    sk::Model<nn::Linear<3>, sk::Shape<3>, sk::Cpu, sk::precision::fp16> model{sk::Seed{1}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 1e-9f}};
+    const sk::History history = trainer.fit(data, {.epochs = epochs,
+                                                   .batch = batch,
+                                                   .callbacks = {sk::train::EarlyStopping{.patience = 20}},
+                                                   .progress = false,
+                                                   .threads = 1,
+                                                   .step = {.loss_scaling = sk::optim::LossScaling{.initial = 16777216}}});
+    REQUIRE(trainer.train_step().loss_scaler().skipped() > 0);
+    REQUIRE(trainer.train_step().steps() > 0);
+    use(trainer, history);
+  };
+  fit(1, 1, [&](auto& trainer, const sk::History& history) {
+    const auto still = trainer.evaluate(data);  // the weights are where they were
+    CHECK(history.back().training.accuracy == Approx(still.accuracy).margin(1.0 / 12));
+    CHECK(history.back().training.accuracy <= 1);
+  });
+  fit(24, 20, [&](auto&, const sk::History& history) {
+    CHECK(history.epochs().front().made_no_step());
+    CHECK(std::isnan(history.epochs().front().training.loss));
+    CHECK(std::isfinite(history.back().training.loss));
+    CHECK(std::isfinite(history.best().training.loss));
+  });
 }
 
 TEST_CASE("what cannot be scaled is refused", "[train]") {

@@ -617,6 +617,30 @@ TEST_CASE("weights that a callback keeps are what a file that is saved after the
   }
 }
 
+TEST_CASE("a file that a callback saves has what the callbacks before it have asked for", "[train]") {
+  Points points;
+  const auto data = points.set();
+  const support::TemporaryFolder folder;
+  struct KeepsSecond {
+    void on_epoch_end(const sk::train::EpochRecord& r, sk::train::FitControl& c) const {
+      if (r.epoch == 2) c.keep_weights();
+    }
+  };
+  const auto fit = [&](int epochs, const std::string& loads, const auto& first) {
+    Model model{sk::Seed{3}};
+    auto trainer = trainer_of(model);
+    if (!loads.empty()) trainer.load(folder / loads);
+    const auto saves = [&](sk::train::EpochRecord& r) { trainer.save(folder / sk::text("{}", r.epoch)); };
+    trainer.fit(data, {.epochs = epochs, .batch = 16, .callbacks = {first, saves}, .progress = false, .threads = 1});
+    return weights(model);
+  };
+  const sk::train::ReduceOnPlateau halves{.factor = 0.5, .patience = 0, .threshold = 1e9};  // from the second epoch on
+  const auto slower = fit(4, "", halves);
+  CHECK(fit(4, "2", halves) == slower);
+  const auto kept = fit(2, "", KeepsSecond{});
+  CHECK(fit(4, "2", KeepsSecond{}) == kept);
+}
+
 TEST_CASE("a file of another network is refused, and changes nothing", "[train]") {
   const support::TemporaryFolder folder;
   const std::string path = (folder / "other.skein");

@@ -66,7 +66,8 @@ struct ShardUpdate {
   plan::Range range{};
   std::int64_t update = 1;  ///< its number, from 1: what Adam divides by
   std::int64_t step = 1;    ///< the worker's step, from 1: the place in the schedule of the rate
-  double scale = 1;         ///< 1 / weight, and what makes the rate smaller
+  double scale = 1;         ///< of the gradients: 1 / weight
+  double rate = 1;          ///< of the optimizer's rate: less for gradients that are late
 };
 /// What a policy state that serves is given: the optimizer, without its type.
 struct UpdateCallback {

@@ -41,6 +41,13 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
   control.agree_to_keep(false, work.place.rate_factor);
 }
 
+/// All ranks throw after what all have done together.
+template <class Scalar> [[noreturn]] void leave_by_signal(FitWork<Scalar>& work) {
+  (void)work.steps.texts_of_all({});  // ranks that serve take part
+  throw Interrupted(work.signals.ending(), ended_by_signal(work.signals.ending(), work.steps.steps(),
+                                                           work.options.checkpoint.folder.path(), work.facts.serves));
+}
+
 /// After an update.
 template <class Scalar> void look_for_signal(FitWork<Scalar>& work) {
   FitSignals& signals = work.signals;

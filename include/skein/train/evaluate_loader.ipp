@@ -38,7 +38,8 @@ template <class Scalar> Scores evaluate_loader(EvaluatedTraining<Scalar>& traini
   bool more = false, kept = false;
   std::vector<std::int64_t> rows;  // of the whole data set: those that metrics keep samples of
   const auto begin = [&] {
-    for (AnyMetric& m : metrics) m.begin(facts.metric_width, facts.metric_values), kept = kept || m.samples();
+    for (AnyMetric& m : metrics)
+      m.begin(facts.metric_width, facts.metric_values, facts.probabilities), kept = kept || m.samples();
   };
   begin();
   for (const data::Batch<Scalar>& batch : loader.epoch(0)) {

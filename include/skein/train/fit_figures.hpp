@@ -42,7 +42,7 @@ template <class Scalar> class FitFigures {
     EpochRecord record;
     record.epoch = static_cast<int>(at.base + at.epoch) + 1;
     record.step = steps_.steps();
-    record.training.loss = at.sums.mean();
+    record.training.loss = mean_of(at.sums);
     if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(at.sums, at.samples);
     record.learning_rate = steps_.rate() * factor;
     const double trained = seconds_of_epoch();
@@ -58,7 +58,7 @@ template <class Scalar> class FitFigures {
     StepRecord record;
     record.step = steps_.steps();
     record.epoch = epoch;
-    record.loss = sums.mean();
+    record.loss = mean_of(sums);
     if (facts_.labels) record.accuracy = accuracy(sums, facts_.local_sums ? samples.own : samples.all);
     record.learning_rate = steps_.rate() * factor;
     record.seconds = now - before;
@@ -87,10 +87,12 @@ template <class Scalar> class FitFigures {
   }
 
  private:
+  /// Without a step, or with no label that counts, there is none: 0 would be the best loss.
+  static double mean_of(const nn::LossSums& sums) { return sums.weight > 0 ? sums.mean() : not_measured; }
   /// The share of correct answers among the labels that count: where the loss ignores one, the sums know their number.
   double accuracy(const nn::LossSums& sums, std::int64_t samples) const {
-    const double asked = static_cast<double>(samples * facts_.labels_each);
-    return sums.correct / std::max(1.0, facts_.weight_counts ? sums.weight : asked);
+    const double asked = facts_.weight_counts ? sums.weight : static_cast<double>(samples * facts_.labels_each);
+    return asked > 0 ? sums.correct / asked : not_measured;
   }
 
   FitSteps<Scalar>& steps_;

@@ -33,7 +33,8 @@ template <class Scalar> class FitLoop {
   /// What stays between fits. Within an epoch, the sums of its position are the train step's.
   FitState& state() { return state_; }
   const FitState& state() const { return state_; }
-  /// The position with the sums of all ranks. A call of all of them.
+  /// The position with the sums of all ranks, within a fit after what callbacks have asked for so far was done, since it is saved
+  /// with their states. A call of all ranks.
   TrainingPosition position_for_file(Steps& steps);
   /// Goes on from there at the next run().
   void resume(Steps& steps, FileRecords&& records);
@@ -49,15 +50,14 @@ template <class Scalar> class FitLoop {
   History end(Work& work);
   bool after_step(Work& work, const StepSamples& samples);
   void record_step(Work& work, const StepSamples& samples);
-  void show(Work& work, double now);
   void end_epoch(Work& work);
   void end_loaded_epoch(Work& work);
-  [[noreturn]] void leave(Work& work);
   bool nothing_to_do(const FitOptions& options);
   void go_on(Steps& steps, const data::DatasetView& train, int epochs, KeptObjects& kept);
   void compare_weights(Work& work, const std::string& when);
   void compare_and_commit(Work& work);
   void commit(Work& work);
+  TrainingPosition position_of_all(Steps& steps);
   int epoch_number() const { return state_.epoch_number(); }
   TrainingPosition& place() { return state_.position(); }
   History& history() { return state_.history(); }
@@ -69,7 +69,8 @@ template <class Scalar> class FitLoop {
   bool fitting_ = false;      // within an epoch: its sums are the train step's
   bool noted_ = false;
   std::int64_t left_out_ = 0;
-  FitCommits::Pointer commits_;        // of the fit that is going on
+  Work* work_ = nullptr;               // of the fit that is going on
+  FitCommits::Pointer commits_;        // the same
   const KeptObjects* kept_ = nullptr;  // the same
   bool from_commit_ = false;           // this fit goes on from one
 };

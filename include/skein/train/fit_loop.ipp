@@ -20,7 +20,7 @@ namespace skein::inline SKEIN_ABI::train::detail {
 
 template <class Scalar> struct FitLoop<Scalar>::Forget {  // callbacks live as long as their fit, and so does the folder's lock
   FitLoop& loop;
-  ~Forget() { loop.state_.forget_callbacks(), loop.kept_ = nullptr, loop.commits_ = nullptr; }
+  ~Forget() { loop.state_.forget_callbacks(), loop.kept_ = nullptr, loop.commits_ = nullptr, loop.work_ = nullptr; }
 };
 
 template <class Scalar>
@@ -43,6 +43,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   fitting_ = false, predicted_ = 0;  // an exception may have left the fit before within an epoch
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
+  work_ = &work;
   try {
     return epochs(work, count);
   } catch (...) {  // a file that is saved now has the callbacks as they are
@@ -101,7 +102,7 @@ template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::Da
 template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
   if (!commits_) return;
   state_.keep_callbacks();
-  commits_->commit({position_for_file(work.steps), history(), state_.kept_callbacks(), *kept_, state_.callback_failure()});
+  commits_->commit({position_of_all(work.steps), history(), state_.kept_callbacks(), *kept_, state_.callback_failure()});
 }
 
 /// The commit that is under way is agreed on first, so that it stays where ranks differ.
@@ -121,6 +122,11 @@ template <class Scalar> void FitLoop<Scalar>::compare_and_commit(Work& work) {
 }
 
 template <class Scalar> TrainingPosition FitLoop<Scalar>::position_for_file(Steps& steps) {
+  if (work_) agree_on_control(*work_);
+  return position_of_all(steps);
+}
+
+template <class Scalar> TrainingPosition FitLoop<Scalar>::position_of_all(Steps& steps) {
   TrainingPosition at = place();
   if (fitting_) at.sums = steps.totals();
   reduce_sums(at, steps.facts(), steps);
@@ -154,15 +160,8 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (commits_) commits_->finish();
   History result = place().running ? history() : std::exchange(history(), History{});  // a stopped fit may be saved and go on
   work.callbacks.on_fit_end(result);
-  if (work.signals.ending() != 0) leave(work);
+  if (work.signals.ending() != 0) leave_by_signal(work);
   return result;
-}
-
-/// All ranks throw after what all have done together.
-template <class Scalar> void FitLoop<Scalar>::leave(Work& work) {
-  (void)work.steps.texts_of_all({});  // ranks that serve take part
-  throw Interrupted(work.signals.ending(), ended_by_signal(work.signals.ending(), work.steps.steps(),
-                                                           work.options.checkpoint.folder.path(), facts_.serves));
 }
 
 template <class Scalar>
@@ -207,9 +206,13 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     const bool made = !step.finite || work.judge.made(batch, epoch_number(), work.factor);
     left_out_ += made ? 0 : 1;
     if (!made) continue;
-    place().samples += samples.all, work.figures.count_own(samples.own);
-    if (const std::int64_t n = steps.steps(); n != work.seen) work.callbacks.on_update(n);
-    else work.judge.skipped();
+    if (work.records_steps()) work.recorded = steps.sums();  // a device is waited for here: a callback may evaluate
+    if (const std::int64_t n = steps.steps(); n != work.seen) {
+      place().samples += samples.all, work.figures.count_own(samples.own);
+      work.callbacks.on_update(n);
+    } else {
+      work.judge.skipped();
+    }
     if (after_step(work, samples)) break;
   }
   place().sums = steps.totals();
@@ -259,11 +262,11 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
 template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const StepSamples& samples) {
   const std::int64_t made = work.steps.steps(), before = std::exchange(work.seen, made);
   if (is_due(work.options.check.replicas_every, before, made)) work.steps.compare_weights(text("after step {}", made));
-  const bool wanted = work.options.record_steps || work.steps_wanted;
+  const bool wanted = work.records_steps();
   if (wanted || work.options.progress) {
     if (wanted) record_step(work, samples);
     const double now = wanted ? work.figures.last() : seconds_now();
-    if (work.options.progress && work.progress.due(now)) show(work, now);
+    if (work.options.progress && work.progress.due(now)) work.show(now);
     if (work.control.stopping()) return true;
   }
   if (commits_ && (facts_.ranks == 1 || facts_.in_step)) commits_->after_step();
@@ -274,20 +277,13 @@ template <class Scalar> bool FitLoop<Scalar>::after_step(Work& work, const StepS
 }
 
 template <class Scalar> void FitLoop<Scalar>::record_step(Work& work, const StepSamples& samples) {
-  const nn::LossSums sums = work.steps.sums();  // a device is waited for here
-  if (!facts_.host) work.judge.look(sums, epoch_number(), work.factor);
-  const StepRecord record = work.figures.step(sums, samples, epoch_number(), work.factor);
+  if (!facts_.host) work.judge.look(work.recorded, epoch_number(), work.factor);
+  const StepRecord record = work.figures.step(work.recorded, samples, epoch_number(), work.factor);
   if (work.options.record_steps) history().add(record);
   if (work.steps_wanted) {
     work.callbacks.on_step_end(record, work.control);
     agree_on_control(work);
   }
-}
-
-template <class Scalar> void FitLoop<Scalar>::show(Work& work, double now) {
-  place().sums = work.steps.totals();
-  work.judge.look(place().sums, epoch_number(), work.factor);
-  work.progress.update(work.figures.progress(place(), work.batches.training().steps(), work.options.epochs, now), now);
 }
 
 #if SKEIN_COMPILED

@@ -26,8 +26,7 @@ template <class Scalar>
 std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar>& loader, int accumulate) {
   const std::int64_t batches = loader.steps(), each = steps.updates_of(loader.batch());
   if (each == 1 || batches == 0) return (batches + accumulate - 1) / accumulate;
-  const std::int64_t last = loader.dataset().size() - (batches - 1) * loader.batch();
-  return (batches - 1) * each + steps.updates_of(static_cast<long>(std::min<std::int64_t>(last, loader.batch())));
+  return (batches - 1) * each + steps.updates_of(loader.share(batches - 1).global_count);
 }
 
 /// Room beforehand, so that a fit of usual length allocates nothing for them: one whose .epochs are but a bound grows as it goes.
@@ -71,6 +70,15 @@ template <class Scalar> struct FitWork {
     return step;
   }
 
+  /// The line of the progress, of the epoch so far.
+  void show(double now) {
+    place.sums = steps.totals();
+    judge.look(place.sums, static_cast<int>(place.base + place.epoch) + 1, factor);
+    progress.update(figures.progress(place, batches.training().steps(), options.epochs, now), now);
+  }
+  /// Somebody reads the record of each step.
+  bool records_steps() const { return options.record_steps || steps_wanted; }
+
   FitSteps<Scalar>& steps;
   const FitOptions& options;
   FitBatches<Scalar>& batches;
@@ -86,7 +94,8 @@ template <class Scalar> struct FitWork {
   optim::Schedule schedule{};  // with the lengths of this fit
   double factor = 1;           // of the rate
   std::int64_t seen = 0;       // steps of the optimizer when it was last looked whether something is due
-  bool steps_wanted = false;
+  nn::LossSums recorded{};     // of the step that is to be recorded
+  bool steps_wanted = false;   // by a callback
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -32,14 +32,23 @@ void check_watch(const EpochRecord& measured, const Watch& watch, const char* ca
 
 /// The best value so far of what is watched, and its epoch. Part of the state of a callback.
 struct BestValue {
+  /// What the best value was measured on. Those of a training and of a validation are not compared.
+  enum class Of { unknown, training, validation };  // unknown: of an older file
   double value = 0;
   int epoch = 0;  ///< 0: none yet
+  Of of = Of::unknown;
 
-  /// Whether this epoch is better than all before it, by more than `least_change`; it is the best then. NaN is never better.
-  /// Throws ArgumentError, with the callback's name, where the value of the first epoch is not there or NaN.
+  /// Whether this epoch is better than all before it, by more than `least_change`; it is the best then. NaN is never better, nor
+  /// is an epoch whose validation has measured nothing, once one has; the first that has is better than those before it. Throws
+  /// ArgumentError, with the callback's name, where the value of the first epoch is not there or NaN, though it made steps.
   bool improved_by(const EpochRecord& record, const Watch& watch, double least_change, const char* callback);
 
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & value & epoch); }
+  static constexpr unsigned archive_version = 1;  // 0: files without `of`
+  template <class Archive> void serialize(Archive& archive, unsigned version) {
+    (archive & value & epoch);
+    if (version >= 1) (archive & of);
+    else of = Of::unknown;
+  }
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -77,10 +77,18 @@ SKEIN_INLINE void check_watch(const EpochRecord& measured, const Watch& watch, c
 SKEIN_INLINE bool BestValue::improved_by(const EpochRecord& record, const Watch& watch, double least_change,
                                          const char* callback) {
   if (epoch == 0) detail::check_direction(watch, callback);
+  const Scores& scores = *detail::scores_of(record, watch).first;
+  const Of now_of = &scores == &record.validation ? Of::validation : Of::training;
   const double now = watched_value(record, watch);
-  if (epoch == 0 && now != now) detail::refuse_watch(record, watch, callback);
-  const bool better = epoch == 0 || (watch.higher_is_better ? now > value + least_change : now < value - least_change);
+  if (epoch == 0 && now != now) {
+    if (record.made_no_step() && !scores.measured()) return false;
+    detail::refuse_watch(record, watch, callback);
+  }
+  if (of == Of::validation && now_of == Of::training) return false;
+  const bool first = epoch == 0 || (of == Of::training && now_of == Of::validation && now == now);
+  const bool better = first || (watch.higher_is_better ? now > value + least_change : now < value - least_change);
   if (better) value = now, epoch = record.epoch;
+  if (better || of == Of::unknown) of = now_of;
   return better;
 }
 

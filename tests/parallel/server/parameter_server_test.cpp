@@ -171,7 +171,8 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
             replica.placement = sk::plan::Placement::sliced({{}, {}, {0, 16}}, 2);
             std::int64_t version = 10;
             const auto keep = [](void* object, const sk::parallel::ShardUpdate& u) {
-              static_cast<std::vector<double>*>(object)->push_back(u.scale);
+              static_cast<std::vector<double>*>(object)->push_back(u.rate);
+              RANK_CHECK(u.scale == 0.25);
             };
             const sk::parallel::UpdateCallback note{&scales, keep};
             const auto report =
@@ -203,7 +204,7 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
           world.send(sk::DeviceSpan<const Message>(&done, 1), 2, Message::tag);
         },
         {.deadline = 60});
-    CHECK(scales == std::vector<double>{0.25, 0.25, 0.25, rate == LateRate::constant ? 0.25 : 0.25 / 3});
+    CHECK(scales == std::vector<double>{1, 1, 1, rate == LateRate::constant ? 1.0 : 1.0 / 3});
   }
 }
 

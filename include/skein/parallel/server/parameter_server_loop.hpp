@@ -139,13 +139,13 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
       ++pushes_;
       report_.max_staleness = std::max(report_.max_staleness, late);
       if (m.weight > 0)
-        apply(m.step, m.expected_weight / m.weight / (options_.rate == LateRate::divided ? std::max(1.0, late) : 1.0));
+        apply(m.step, m.expected_weight / m.weight, options_.rate == LateRate::divided ? 1 / std::max(1.0, late) : 1);
     }
   }
-  void apply(std::int64_t step, double scale) {
+  void apply(std::int64_t step, double scale, double rate = 1) {
     ++version_;
     report_.updates += 1;
-    (*update_)({shard_, version_, step, scale});
+    (*update_)({shard_, version_, step, scale, rate});
   }
 
   /// Synchronous: the gradients of all that train, once they are there, in the order of the ranks, as an all-reduce adds them.

@@ -31,6 +31,9 @@ template <class M> concept HasThreshold = requires(const M& metric) {
   { metric.threshold() } -> std::convertible_to<double>;
 };
 
+/// Wants to know whether the outputs are probabilities: set_probabilities(whether the network ends with Softmax or Sigmoid).
+template <class M> concept HearsOfProbabilities = requires(M& metric) { metric.set_probabilities(true); };
+
 /// Refuses rows with a number of outputs that it does not measure: check_outputs(outputs) throws ArgumentError.
 template <class M> concept ChecksOutputs = requires(const M& metric) { metric.check_outputs(1); };
 
@@ -80,7 +83,7 @@ class AnyMetric {
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) { held_->add(outputs, labels); }
   template <class Scalar> void add(Rows<Scalar> outputs, Rows<Scalar> targets) { held_->add(outputs, targets); }
   /// Begins anew, for rows of so many outputs and values to compare with (0: a label).
-  void begin(int outputs, int values) { held_->begin(outputs, values); }
+  void begin(int outputs, int values, bool probabilities = false) { held_->begin(outputs, values, probabilities); }
   /// What ranks add up before value() is asked.
   std::span<double> sums() { return held_->sums(); }
   /// What it keeps of each row, which ranks put together; null where it has sums.
@@ -105,7 +108,7 @@ class AnyMetric {
     virtual void add(Rows<double>, Labels) = 0;
     virtual void add(Rows<float>, Rows<float>) = 0;
     virtual void add(Rows<double>, Rows<double>) = 0;
-    virtual void begin(int outputs, int values) = 0;
+    virtual void begin(int outputs, int values, bool probabilities) = 0;
     virtual std::span<double> sums() = 0;
     virtual std::vector<double>* samples() = 0;
     virtual double value() const = 0;
@@ -129,7 +132,8 @@ class AnyMetric {
     void add(Rows<double> outputs, Labels labels) override { feed(outputs, labels, "labels"); }
     void add(Rows<float> outputs, Rows<float> targets) override { feed(outputs, targets, "target rows"); }
     void add(Rows<double> outputs, Rows<double> targets) override { feed(outputs, targets, "target rows"); }
-    void begin([[maybe_unused]] int outputs, [[maybe_unused]] int values) override {
+    void begin([[maybe_unused]] int outputs, [[maybe_unused]] int values, [[maybe_unused]] bool probabilities) override {
+      if constexpr (HearsOfProbabilities<Inner>) inner().set_probabilities(probabilities);
       if constexpr (IsBegun<Inner>) inner().begin(outputs, values);
       else clear(inner());
     }

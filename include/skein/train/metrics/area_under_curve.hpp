@@ -11,8 +11,9 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// AUC; of equal scores a half counts. Of two classes by the difference of their outputs; of more the mean over the classes, each
-/// against all others, by probabilities (softmax); of target rows of 0 and 1 the mean over the columns. NaN where a class has no
-/// samples or has all of them. Keeps two doubles a sample (of more classes, one a class and one).
+/// against all others, by probabilities (softmax, unless the network ends with it); of target rows of 0 and 1 the mean over the
+/// columns. NaN where a class has no samples or has all of them. Keeps two doubles a sample (of more classes, one a class and
+/// one).
 class Auc {
  public:
   static constexpr std::string_view name() { return "AUC"; }
@@ -47,6 +48,8 @@ class Auc {
     classes_ = outputs;
     by_label_ = values == 0;
   }
+  /// The network ends with probabilities: their softmax has another order.
+  void set_probabilities(bool given) { probabilities_ = given; }
   std::vector<double>& samples() { return samples_; }
   double value() const;
 
@@ -56,7 +59,7 @@ class Auc {
 
   std::vector<double> samples_;
   int classes_ = 0;
-  bool by_label_ = true;
+  bool by_label_ = true, probabilities_ = false;
 };
 
 /// The area under the ROC curve of these scores; the arguments are sorted. NaN where one of them is empty, or a score is NaN.

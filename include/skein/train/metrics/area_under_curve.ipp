@@ -63,7 +63,8 @@ SKEIN_INLINE double Auc::value() const { return samples_.empty() ? std::nan("") 
 SKEIN_INLINE double Auc::of_labels() const {
   const std::size_t classes = static_cast<std::size_t>(classes_), scores = classes == 2 ? 1 : classes;
   std::vector<double> probabilities;
-  if (classes > 2) {
+  const bool of_logits = classes > 2 && !probabilities_;
+  if (of_logits) {
     probabilities = samples_;
     for (auto row = probabilities.begin(); row != probabilities.end(); row += static_cast<long>(scores) + 1) {
       const auto end = row + static_cast<long>(scores);
@@ -73,7 +74,7 @@ SKEIN_INLINE double Auc::of_labels() const {
       for (auto p = row; p != end; ++p) *p /= sum;
     }
   }
-  const std::vector<double>& rows = classes > 2 ? probabilities : samples_;
+  const std::vector<double>& rows = of_logits ? probabilities : samples_;
   double sum = 0;
   std::vector<double> of_class[2];
   for (std::size_t c = 0; c < scores; ++c) {

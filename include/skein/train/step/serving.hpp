@@ -36,7 +36,7 @@ template <class Parts, class Factor> class ServerStep {
     const auto lease = parts_.model->modify();
     StepState<Parts> step;
     step.number = u.update;
-    step.lr = static_cast<double>(parts_.optimizer.optimizer().lr) * static_cast<double>(factor_(u.step - 1));
+    step.lr = static_cast<double>(parts_.optimizer.optimizer().lr) * static_cast<double>(factor_(u.step - 1)) * u.rate;
     step.clip = clip_;
     step.exchange = true;  // one array has all gradients
     const Worker alone;
