@@ -15,7 +15,13 @@ struct StepOptions {
   bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
   std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and the step's number
   bool graph = true;        ///< may the step be captured and replayed, where the device has such; no pipeline captures its steps
-  bool finite = false;      ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite
+  bool finite = false;  ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite, by each
+                        ///< rank's own loss where its policy does not add up every step's gradients (SyncEvery, ModelAverage)
+  long samples = 0;     ///< in the first call of an accumulation: of all its calls, over all ranks, so that its gradients are
+                        ///< those of one batch of so many; 0: as many as that call has. Pipelines do not look at it
+
+  /// Samples of all calls, where this one is the first.
+  constexpr long samples_of(std::int64_t of_this_call) const { return samples > 0 ? samples : static_cast<long>(of_this_call); }
 };
 
 /// The key of a step's random numbers: the caller's, or one of the seed, the step's number, and how many calls of the step were

@@ -212,7 +212,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   /// The step that these options ask for. Counts it.
   template <class View> State begin(const View& batch, const optim::StepOptions& options, PolicySink<Parts>& policy) {
-    if (accumulated_ == 0) expected_weight_ = Executor::expected_batch_weight(batch.global_count), samples_ = 0;
+    if (accumulated_ == 0)
+      expected_weight_ = Executor::expected_batch_weight(options.samples_of(batch.global_count)), samples_ = 0;
     samples_ += static_cast<long>(batch.count);
     const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
     const bool exchange = options.update && parts_.policy_state.synchronizes_gradients();
@@ -221,7 +222,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             .call = {.scale = 1 / expected_weight_,
                      .loss_scale = scale_.scaler().scale(),
                      .accumulate = options.accumulate,
-                     .key = optim::key_of_step(options, model().seed(), step_, accumulated_),
+                     .key = optim::key_of_step(options, model().seed(), step_ + !options.update, accumulated_),
                      .global_count = static_cast<long>(batch.global_count)},
             .sinks = policy.sinks(exchange, step_),
             .update = options.update,

@@ -100,6 +100,29 @@ TEST_CASE("what a training has kept is forgotten where a file has nothing of it"
                           {.deadline = 60}));
 }
 
+TEST_CASE("residuals are of one size whatever the batches of a step are", "[parallel]") {
+  // 5 batches of 8, four to a step, are one batch of 32 and one of 8: what one step has left out counts as much in the next.
+  const auto weights = [](int batch, int accumulate) {
+    std::vector<float> all;
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      const std::vector<float> x(40, 0.5f), y(40, 2.0f);  // alike, so that it does not matter which rank has which
+      sk::Model<sk::nn::Sequential<sk::nn::Linear<20>, sk::nn::Tanh, sk::nn::Linear<1>>, sk::Shape<1>> model{sk::Seed{5}};
+      sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
+                          sk::parallel::DataParallel{world, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>{}}};
+      trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {1}}, y), {.epochs = 6,
+                                                                       .batch = batch,
+                                                                       .progress = false,
+                                                                       .threads = 1,
+                                                                       .step = {.accumulate = accumulate}});
+      if (world.rank() == 0) all.assign(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
+    });
+    return all;
+  };
+  const std::vector<float> whole = weights(32, 1), parts = weights(8, 4);
+  REQUIRE(whole.size() == parts.size());
+  for (std::size_t i = 0; i < whole.size(); ++i) CHECK(parts[i] == Approx(whole[i]).margin(1e-5));
+}
+
 TEST_CASE("a training goes on with buckets of another size", "[parallel]") {
   using PolicyState =
       cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>;

@@ -181,7 +181,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     detail::PipelineCall call;
     call.size = size;
     call.phase = nn::Phase::training;
-    call.key = optim::key_of_step(options, model().seed(), step_ + options.update, calls_before);
+    call.key = optim::key_of_step(options, model().seed(), step_ + 1, calls_before);
     call.accumulate = options.accumulate, call.update = options.update;
     call.look = Model::scales_loss && scaler_.active();
     call.loss_scale = scaler_.scale();
