@@ -265,8 +265,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     }
     if constexpr (on_host<Device>) parts_.device.add(sums_);
     if constexpr (Model::scales_loss) {
-      const bool overflowed =
-          on_host<Device> && step.look && parts_.memory.overflowed;  // on all ranks; a device sees to it itself
+      const bool overflowed = on_host<Device> && step.look && parts_.memory.overflowed;  // of all; a device sees to it itself
       scale_.note(overflowed);
       if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model());
       if (overflowed) return update_scale();

@@ -107,13 +107,11 @@ TEST_CASE("residuals are of one size whatever the batches of a step are", "[para
     sk::spawn(2, [&](sk::ThreadComm& world) {
       const std::vector<float> x(40, 0.5f), y(40, 2.0f);  // alike, so that it does not matter which rank has which
       sk::Model<sk::nn::Sequential<sk::nn::Linear<20>, sk::nn::Tanh, sk::nn::Linear<1>>, sk::Shape<1>> model{sk::Seed{5}};
-      sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
-                          sk::parallel::DataParallel{world, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>{}}};
-      trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {1}}, y), {.epochs = 6,
-                                                                       .batch = batch,
-                                                                       .progress = false,
-                                                                       .threads = 1,
-                                                                       .step = {.accumulate = accumulate}});
+      sk::Trainer trainer{
+          model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
+          sk::parallel::DataParallel{world, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<8>>>{}}};
+      trainer.fit(sk::data::from_tensors(x, sk::Extents{1, {1}}, y),
+                  {.epochs = 6, .batch = batch, .progress = false, .threads = 1, .step = {.accumulate = accumulate}});
       if (world.rank() == 0) all.assign(std::as_const(model).parameters().begin(), std::as_const(model).parameters().end());
     });
     return all;
