@@ -152,6 +152,14 @@ TEST_CASE("large values that differ little are normalised, and their moments fou
   CHECK(gathered(rows.normalize(4e6 + 0.5, 0.3), {1})[1] == Approx(-0.5 / 0.3));
   const InMemory<double> seconds({1, {1}}, {1.6e9, 1.6e9 + 20});
   CHECK(gathered(seconds.normalize(1.6e9 + 10, 10), {0, 1}) == std::vector<float>{-1, 1});
+  std::vector<double> hundred;
+  for (int i = 0; i < 100; ++i) hundred.push_back(1.7e9 + i);  // a float has every 128th of them
+  const auto m = moments(InMemory<double>({1, {1}}, hundred));
+  CHECK(m.mean == Approx(1.7e9 + 49.5).epsilon(1e-14));
+  CHECK(m.deviation == Approx(std::sqrt(9999.0 / 12)).epsilon(1e-9));
+  hundred[7] = std::nan("");
+  CHECK_THROWS_WITH(moments(InMemory<double>({1, {1}}, hundred, sk::data::NonFinite::keep)),
+                    "moments: a value of sample 7 is not finite");
 }
 
 TEST_CASE("take, slice, subset and split share the samples") {

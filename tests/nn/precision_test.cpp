@@ -230,6 +230,16 @@ TEST_CASE("a batch of many blocks and a worker without samples", "[nn]") {
   CHECK(worst < 1e-5);
 }
 
+TEST_CASE("a worker without samples in front of a batch normalisation", "[nn]") {  // divides by nothing: under the sanitizers
+  sk::Model<nn::Sequential<nn::Conv2d<8, sk::Kernel<3>>, nn::BatchNorm<>, nn::Flatten, nn::Linear<2>>, sk::Shape<4, 4, 3>,
+            sk::Cpu, sk::precision::bf16>
+      model{sk::Seed{1}};
+  const Data<decltype(model)> data(1);
+  sk::Executor executor{model, nn::Mse{}, {.capacity = 4, .threads = 2}};
+  executor.prepare(1);
+  CHECK_NOTHROW(executor.evaluate(data.batch));
+}
+
 TEST_CASE("16-bit activations take half the memory", "[nn]") {
   using Nodes = Net<nn::Linear<256>, nn::Tanh, nn::Linear<256>, nn::Tanh, nn::Linear<256>, nn::Tanh, nn::Linear<16>>;
   using In = sk::Shape<256>;

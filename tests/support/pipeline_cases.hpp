@@ -343,6 +343,50 @@ template <class Comm> void replicates_pipedream(Comm& world) {
   });
 }
 
+/// Pairs are alike, and stay so, after a file of a training that tied nothing was loaded: values and momenta.
+template <class Comm> void ties_what_is_loaded(Comm& world) {
+  const Points points;
+  auto data = points.set();
+  const support::TemporaryFolder folder;
+  const std::string path = world.broadcast(folder / "untied", 0);
+  const sk::FitOptions once{.epochs = 1, .batch = 36, .progress = false, .threads = 1};
+  if (world.rank() == 0) {
+    sk::SelfComm self;
+    Whole model{sk::Seed{5}};
+    sk::Trainer serial{model, nn::CrossEntropy{}, optimizer, sk::parallel::Alone{}};
+    serial.fit(data, once);
+    serial.save(path);
+  }
+  world.barrier();
+  constexpr plan::Entry a = Whole::parameter("3.weight"), b = Whole::parameter("6.body.0.weight");
+  PipelineOptions options;
+  options.tied = {{"3.weight", "6.body.0.weight"}};
+  for (const bool whole_training : {false, true}) {
+    const Pipeline pipeline{world, options};
+    Staged staged = pipeline.template model<Input>(sk::Seed{6});
+    sk::Trainer trainer{staged, nn::CrossEntropy{}, optimizer, pipeline};
+    const auto alike = [&](const char* name) {
+      const std::string saved = world.broadcast(folder / name, 0);
+      trainer.save(saved);
+      Whole read{sk::Seed{7}};
+      read.load(saved);
+      const float* const p = std::as_const(read).parameters().data;
+      RANK_CHECK(std::equal(p + a.offset, p + a.offset + a.stored, p + b.offset));
+      return std::vector<float>(p + a.offset, p + a.offset + a.stored);
+    };
+    if (whole_training) trainer.load(path);
+    else trainer.load_weights(path);
+    const std::vector<float> loaded = alike("loaded");
+    Whole untied{sk::Seed{8}};
+    untied.load(path);
+    RANK_CHECK(std::equal(loaded.begin(), loaded.end(), std::as_const(untied).parameters().data + a.offset));
+    sk::FitOptions more = once;
+    more.epochs = whole_training ? 3 : 2;
+    trainer.fit(data, more);
+    RANK_CHECK(alike("trained") != loaded);
+  }
+}
+
 /// Tied weights: as if the two gradients were summed in a serial run.
 template <class Comm> void ties(Comm& world) {
   const char *first = "3.weight", *second = "6.body.0.weight";

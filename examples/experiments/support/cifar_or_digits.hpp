@@ -35,7 +35,7 @@ inline skein::data::SourcedTrainTest cifar_or_digits(const std::string& folder, 
     try {
       return skein::data::cifar10(folder);
     } catch (const skein::FileError& e) {
-      if (!folder.empty() || e.offset() >= 0) throw;  // a folder was named, or a file is malformed
+      if (!folder.empty() || e.path() != "cifar10") throw;  // a folder was named, or what was found is not whole
     }
     const long n = samples > 0 ? samples : 10'000;
     return {tinted_digits(n, skein::Seed{1}), tinted_digits(n / 5 + 1, skein::Seed{2}), "drawn digits (CIFAR-10 was not found)",

@@ -36,7 +36,7 @@ inline std::vector<skein::plan::Timeline> read_timelines(const std::string& path
     double begin = 0, end = 0;
     if (line.starts_with("timeline,")) {
       const std::size_t second = line.rfind(','), first = line.rfind(',', second - 1);
-      if (first >= 9 && std::sscanf(line.c_str() + first, ",%d,%d", &rank, &stages) == 2) {
+      if (first != std::string::npos && first >= 9 && std::sscanf(line.c_str() + first, ",%d,%d", &rank, &stages) == 2) {
         timelines.push_back({line.substr(9, first - 9), rank, stages, {}});
         continue;
       }

@@ -15,7 +15,7 @@ struct Moments {
   double mean = 0, deviation = 0;
 };
 
-/// One pass over the data set, in double. Allocates one sample.
+/// One pass over the data set, in double. Allocates one sample. Throws ArgumentError for a value that is not finite.
 Moments moments(DatasetView data);
 
 }  // namespace skein::inline SKEIN_ABI::data

@@ -101,7 +101,7 @@ template <class L, class In> struct ConvertedLayer {
     });
   }
 
-  /// For every number of samples that a block will have.
+  /// For every number of samples that a block will have. A worker may have none.
   template <class R> static void prepare(R& r, const ArenaOffsets& at) {
     const long n = r.batch, size = info.couples_batch ? n : block<typename R::Device>();
     auto one = [&](long samples) {
@@ -109,8 +109,8 @@ template <class L, class In> struct ConvertedLayer {
       auto f = r.template frame<Frame<typename R::Scalar, typename R::Device>>(at, info);
       L::template prepare<In>(f);
     };
-    if (n >= size) one(size);
-    if (n % size > 0) one(n % size);
+    if (n > 0 && n >= size) one(size);
+    if (n > 0 && n % size > 0) one(n % size);
     r.batch = n;
   }
 

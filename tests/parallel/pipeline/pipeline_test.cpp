@@ -71,6 +71,7 @@ TEST_CASE("pipelines beside each other whose ranks have other numbers of threads
 }
 TEST_CASE("tied weights across stages", "[parallel]") {
   on_threads(4, [](auto& w) { cases::ties(w); });
+  on_threads(4, [](auto& w) { cases::ties_what_is_loaded(w); });
 }
 TEST_CASE("a Trainer over a pipeline", "[parallel]") {
   on_threads(2, [](auto& w) { cases::trains(w); });

@@ -17,6 +17,7 @@
 #include "../../comm/tags.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
+#include "../training_arrays.hpp"
 #include "common_values.hpp"
 #include "pipeline_policy_state.hpp"
 #include "staged_model.hpp"
@@ -75,7 +76,9 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     }
     find_tied(optim::groups_of(part));
     start();
+    policy_state.tie = [this] { tie(); };
   }
+  PipelineLocalStages(const PipelineLocalStages&) = delete;
 
   Stage& of(int stage) {
     for (Stage& h : stages)
@@ -126,7 +129,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
 
   /// Both sides of each tied pair get the sum of their gradients.
   void exchange_tied() {
-    with_both(true, [&](Tied& t, Scalar* const* sides) {
+    with_both(of_gradients, [&](Tied& t, Scalar* const* sides) {
       const Scalar *first = sides[0] ? sides[0] : t.other.data(), *second = sides[1] ? sides[1] : t.other.data();
       for (long i = 0; i < t.stored; ++i) {
         const Scalar sum = first[i] + second[i];
@@ -197,7 +200,8 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   void start() {
     const comm::InPublicCall here(comm::PublicCall::trainer);
     team->line->reserve(1);
-    if (policy_state.ranks() == 1) return tie_weights();
+    if (!tied_.empty()) team->line->reserve(2 * static_cast<int>(tied_.size()));
+    if (policy_state.ranks() == 1) return tie();
     team->world->assert_same("the pipelines", common_values<Model>(team->options));
     if (team->data)
       for (Stage& h : stages) {
@@ -205,7 +209,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
         broadcast(p);
         if (b.size > 0) broadcast(b);
       }
-    tie_weights();
+    tie();
   }
 
   // ---- tied parameters -----------------------------------------------------------------------------------------------
@@ -244,15 +248,19 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       tied_.push_back(std::move(tied));
     }
   }
-  Scalar* side(const Tied& t, int k, bool gradients) {
-    if (!model->holds(t.stage[k])) return nullptr;
-    return (gradients ? model->gradients(t.stage[k]) : model->parameters(t.stage[k])).data + t.offset[k];
+  static constexpr int of_gradients = -1;  // beside the arrays of a training
+  Scalar* side(const Tied& t, int k, int array) {
+    const int stage = t.stage[k];
+    if (!model->holds(stage)) return nullptr;
+    if (array == of_gradients) return model->gradients(stage).data + t.offset[k];
+    if (array == training_arrays::parameters) return model->parameters(stage).data + t.offset[k];
+    return of(stage).optimizer->array(array - training_arrays::optimizer).data + t.offset[k];
   }
-  /// The values of both sides: where one is another process's, the two exchange.
-  template <class Use> void with_both(bool gradients, Use&& use) {
+  /// The values of both sides in an array: where one is another process's, the two exchange.
+  template <class Use> void with_both(int array, Use&& use) {
     for (std::size_t i = 0; i < tied_.size(); ++i) {
       Tied& t = tied_[i];
-      Scalar* sides[2] = {side(t, 0, gradients), side(t, 1, gradients)};
+      Scalar* sides[2] = {side(t, 0, array), side(t, 1, array)};
       if (!sides[0] && !sides[1]) continue;
       for (int k = 0; k < 2; ++k)
         if (sides[k] && !sides[1 - k]) {
@@ -267,15 +275,14 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       use(t, sides);
     }
   }
-  void tie_weights() {
+  /// The second side of each pair becomes what the first is, with its optimizer's state: a file may have others.
+  void tie() {
     if (tied_.empty()) return;
-    tied_requests_ = 0;
-    team->line->reserve(2 * static_cast<int>(tied_.size()));
-    with_both(false, [&](Tied& t, Scalar* const* sides) {
-      if (!sides[1]) return;
-      const Scalar* first = sides[0] ? sides[0] : t.other.data();
-      for (long i = 0; i < t.stored; ++i) sides[1][i] = first[i];
-    });
+    const auto take_first = [&](Tied& t, Scalar* const* sides) {
+      if (sides[1]) std::copy_n(sides[0] ? sides[0] : t.other.data(), t.stored, sides[1]);
+    };
+    with_both(training_arrays::parameters, take_first);
+    for (int k = 0; k < optimizer().arrays(); ++k) with_both(training_arrays::optimizer + k, take_first);
     (void)model->modify();  // all of them
   }
 

@@ -2,6 +2,7 @@
 // The policy state that a training holds of a pipeline: hooks of the Trainer, the clock of waiting, and the trace of the last
 // step.
 #pragma once
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -40,6 +41,10 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
   /// Ranks make each step together, and a small sum between steps puts forward no clock of theirs.
   bool in_step() const { return !team_->world->simulated_time(); }
 
+  /// After a file was loaded: pairs of tied parameters are alike again.
+  void start() {
+    if (tie) tie();
+  }
   void average_buffers() {
     for (HostSide<Scalar, Device>& b : buffers) {
       if (b.size() == 0) continue;
@@ -67,6 +72,7 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
   std::vector<HostSide<Scalar, Device>> buffers{};  // of each stage, where pipelines are beside each other
   std::vector<PipelineEvent> events{};
   double waited = 0;
+  std::function<void()> tie{};
 
  private:
   std::shared_ptr<PipelineTeam> team_;
