@@ -25,10 +25,10 @@ int main(int argc, char** argv) {
     if (std::filesystem::exists(file)) trainer.load(file);  // weights, optimizer, place in the data, history
     const sk::History history = trainer.fit(
         digits, {.epochs = 4, .batch = 50, .callbacks = {sk::train::TimeLimit{.seconds = o.seconds}}, .progress = false});
-    trainer.save(file);
-    // [end]
     const bool done = history.size() == 4;
-    std::printf("%s\n", done ? "all 4 epochs are done" : "out of time: submit the job again");
     if (done) std::filesystem::remove(file);
+    else trainer.save(file);
+    // [end]
+    std::printf("%s\n", done ? "all 4 epochs are done" : "out of time: submit the job again");
   });
 }

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # A training that is longer than a job may last. Two minutes before the time limit Slurm sends this script SIGUSR1; mpirun hands
 # it on to the ranks; the program stops after its step, saves and ends; the job goes back into the queue, and its next start
-# loads what was saved. The program's part is examples/cookbook/requeue.cpp. A program that fails, or is done, is not started again.
+# loads what was saved. The program's part is examples/cookbook/requeue.cpp. A program that fails, or is done, is not started again
+# (but where the signal came in its last moments: that start finds nothing to do).
 #     sbatch requeue.sh ./my_training
 #SBATCH --job-name=training
 #SBATCH --nodes=1

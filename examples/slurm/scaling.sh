@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The same training on 1, 2 and 4 ranks, one after the other (%1), so that each finds the time of one rank in the file of --record.
-#     sbatch scaling.sh ./20_scaling_study --record study.csv --svg study
+#     sbatch scaling.sh ./20_scaling_study --threads 0 --record study.csv --svg study
 #SBATCH --job-name=scaling
 #SBATCH --array=1,2,4%1
 #SBATCH --nodes=1

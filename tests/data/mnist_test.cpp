@@ -138,7 +138,7 @@ TEST_CASE("what is not found says where it was looked for and how to get it") {
   CHECK(t.says("To get them: scripts/data letters --to " + here));
   const Thrown anywhere = thrown([&] { sk::data::detail::load_images("letters", {}, 0, 1); });
   CHECK(anywhere.says("Looked in: " + empty.path() + "/letters, ../shared/data/letters, data/letters."));
-  CHECK(anywhere.says("To get them: scripts/data letters, or set SKEIN_DATA"));
+  CHECK(anywhere.says("To get them: scripts/data letters --to data/letters, or set SKEIN_DATA"));
 }
 
 TEST_CASE("files that are there but wrong are never papered over") {

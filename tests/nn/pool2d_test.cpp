@@ -79,3 +79,14 @@ TEST_CASE("pooling: the gradient is the derivative") {
   LayerHarness<AvgPool2d<3, Stride<2>, Padding<1>>, Shape<6, 7, 3>>(2).check_gradients();
   LayerHarness<GlobalAvgPool, Shape<3, 4, 5>>(3).check_gradients();
 }
+TEST_CASE("the mean over a large image keeps its digits, whatever the number of channels") {
+  for (const long channels : {1L, 3L, 70L}) {
+    const long pixels = 128 * 128 + 5, pitch = row_pitch(channels);
+    std::vector<float> x(static_cast<std::size_t>(pixels * channels)), y(static_cast<std::size_t>(pitch), -1.0f);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * static_cast<float>(1 + static_cast<long>(i) % channels);
+    ops::global_average_forward(Cpu{}, pixels, channels, 1, x.data(), y.data(), pitch);
+    for (long c = 0; c < channels; ++c)
+      CHECK(y[static_cast<std::size_t>(c)] == Approx(0.1 * static_cast<double>(1 + c)).epsilon(3e-6));
+    for (long c = channels; c < pitch; ++c) CHECK(y[static_cast<std::size_t>(c)] == 0);
+  }
+}

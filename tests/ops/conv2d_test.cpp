@@ -175,6 +175,7 @@ TEST_CASE("a convolution of many channels is a product of gathered rows a row of
   gathered_follows<float>({1, 33, 64, 96, 3, 2, 1, 1, 1, 1}, {2}, true);  // a sequence
   gathered_follows<double>({9, 9, 112, 80, 3, 2, 1}, {3}, true);
   gathered_follows<double>({6, 5, 64, 272, 1, 2, 0}, {2}, false);
+  gathered_follows<double>({6, 5, 96, 96, 3, 1, 4}, {2}, true);  // windows that see nothing but padding
 }
 #endif
 

@@ -25,8 +25,8 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
   }
 
   const Values& value() const { return node_->value; }
-  /// The value of a leaf, to be changed in place (a step of descent): what was computed from it does not follow, and its
-  /// backward() throws from now on. Throws ArgumentError for a result.
+  /// The value of a leaf, to be changed in place at once (a step of descent): what was computed from it before this call does not
+  /// follow, and its backward() throws from now on. Throws ArgumentError for a result that wants a gradient.
   Values& leaf() {
     if (!node_->leaf())
       throw ArgumentError("Variable::leaf: this is the result of an operation: only leaves can be changed; take detach()");

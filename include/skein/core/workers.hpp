@@ -94,6 +94,9 @@ class SpinBarrier {
   alignas(64) std::atomic<unsigned> phase_{0};
   alignas(64) std::atomic<int> sleepers_{0};
 };
+/// Throws Error: of so many threads that `what` wants the system has started so many, for that reason; `instead`: what helps.
+[[noreturn]] void refuse_threads(const std::string& what, int threads, std::size_t started, const char* reason,
+                                 const char* instead);
 }  // namespace detail
 
 /// One thread's view of the set it runs in.

@@ -25,6 +25,12 @@ SKEIN_INLINE int available_cores() {
 
 namespace skein::inline SKEIN_ABI::detail {
 
+SKEIN_INLINE void refuse_threads(const std::string& what, int threads, std::size_t started, const char* reason,
+                                 const char* instead) {
+  throw Error(text("{}: of {} threads the system does not start number {} ({}): {}, or raise the limit (ulimit -u)", what,
+                   threads, started + 1, reason, instead));
+}
+
 SKEIN_INLINE void SpinBarrier::cancel() {
   phase_.fetch_or(cancelled, std::memory_order_seq_cst);
   phase_.notify_all();
@@ -40,12 +46,9 @@ SKEIN_INLINE Workers::Workers(int n, Denormals denormals)
   threads_.reserve(static_cast<std::size_t>(count_ - 1));
   try {
     for (int i = 1; i < count_; ++i) threads_.push_back(std::thread([this, i] { serve(i); }));
-  } catch (const std::system_error& e) {
+  } catch (const std::exception& e) {
     stop();
-    throw Error(
-        text("Workers: of {} threads the system does not start number {} ({}): ask for fewer (.threads, SKEIN_THREADS), or "
-             "raise the limit (ulimit -u)",
-             count_, threads_.size() + 1, e.what()));
+    detail::refuse_threads("Workers", count_, threads_.size(), e.what(), "ask for fewer (.threads, SKEIN_THREADS)");
   }
 }
 

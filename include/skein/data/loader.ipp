@@ -2,11 +2,8 @@
 // The bodies of loader.hpp: of both scalars that there are in the library.
 #pragma once
 #include <limits>
-#include <system_error>
 
 #include "../core/clock.hpp"
-#include "../core/error.hpp"
-#include "../core/text.hpp"
 #include "finite.hpp"
 #include "loader.hpp"
 
@@ -39,15 +36,10 @@ template <class Scalar> Loader<Scalar>::Loader(DatasetView data, const LoaderOpt
   threads_.reserve(static_cast<std::size_t>(threads));
   try {
     for (int i = 0; i < threads; ++i) threads_.push_back(std::thread([this] { serve(); }));
-  } catch (const std::system_error& e) {
+  } catch (const std::exception& e) {
     stop_threads();
-    throw Error(
-        text("{}: of {} threads that fetch batches the system does not start number {} ({}): ask for fewer (.prefetch_threads), "
-             "take Prefetch::off, or raise the limit (ulimit -u)",
-             options_.name, threads, threads_.size() + 1, e.what()));
-  } catch (...) {
-    stop_threads();
-    throw;
+    skein::detail::refuse_threads(options_.name, threads, threads_.size(), e.what(),
+                                  "ask for fewer (.prefetch_threads), take Prefetch::off");
   }
 }
 

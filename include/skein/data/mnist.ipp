@@ -65,7 +65,8 @@ SKEIN_INLINE TrainTest load_images(const std::string& name, const std::string& f
   for (const std::string& f : search_folders(name)) looked += (looked.empty() ? "" : ", ") + f;
   throw FileError(folder.empty() ? name : folder, -1,
                   files + (folder.empty() ? ". Looked in: " : ", nor in ") + looked + ". To get them: scripts/data " + name +
-                      (folder.empty() ? ", or set SKEIN_DATA to the folder that holds " + name + "/" : " --to " + folder));
+                      (folder.empty() ? " --to data/" + name + ", or set SKEIN_DATA to the folder that holds " + name + "/"
+                                      : " --to " + folder));
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail

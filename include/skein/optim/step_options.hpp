@@ -17,11 +17,11 @@ struct StepOptions {
   bool graph = true;        ///< may the step be captured and replayed, where the device has such; no pipeline captures its steps
   bool finite = false;  ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite, by each
                         ///< rank's own loss where its policy does not add up every step's gradients (SyncEvery, ModelAverage)
-  long samples = 0;     ///< in the first call of an accumulation: of all its calls, over all ranks, so that its gradients are
-                        ///< those of one batch of so many; 0: as many as that call has. Pipelines do not look at it
+  long of_samples =
+      0;  ///< the mean is over so many, those of all calls and ranks of the step; 0: of its first call. Not of pipelines
 
-  /// Samples of all calls, where this one is the first.
-  constexpr long samples_of(std::int64_t of_this_call) const { return samples > 0 ? samples : static_cast<long>(of_this_call); }
+  /// What the gradients of a step are the mean over, where its first call has so many samples over all ranks.
+  constexpr long samples_of(std::int64_t first_call) const { return of_samples > 0 ? of_samples : static_cast<long>(first_call); }
 };
 
 /// The key of a step's random numbers: the caller's, or one of the seed, the step's number, and how many calls of the step were

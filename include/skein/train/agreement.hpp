@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the ranks of a training must have in common, compared before it is too late: options, hyper-parameters, sizes and places
-// at the start of a fit, files after load(). Where all agree that is one all_gather of a hash or two; where
-// they do not, every rank throws the same CommError, which names the first value that differs and who has which.
+// at the start of a fit, files after load(). Where all agree that is one all_gather of three hashes; where they
+// do not, every rank throws the same CommError, which names the first value that differs and who has which.
 #pragma once
 #include <algorithm>
 #include <concepts>

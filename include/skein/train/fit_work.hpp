@@ -65,7 +65,7 @@ template <class Scalar> struct FitWork {
     step.accumulate = pending > 0;
     step.update = pending + 1 == options.step.accumulate || batch.step + 1 == count;
     for (std::int64_t b = batch.step; pending == 0 && b < std::min(count, batch.step + options.step.accumulate); ++b)
-      step.samples += b == batch.step ? batch.global_count : batches.training().share(b).global_count;
+      step.of_samples += b == batch.step ? batch.global_count : batches.training().share(b).global_count;
     step.key = random_key(batches.seed().value, 0x73746570ull + static_cast<std::uint64_t>(number));  // "step"
     step.graph = options.compute.graph;
     step.finite = judge.judges_step(pending == 0);

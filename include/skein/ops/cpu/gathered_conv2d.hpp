@@ -92,7 +92,7 @@ template <class Scalar> class GatheredConv2d {
     int y = static_cast<int>(first / width % height), x = static_cast<int>(first % width);
     for (long i = 0; i < count; ++i) {
       const int row = g_.in_row(y, ky), left = x * g_.stride - g_.padding;
-      const int begin = std::max(0, -left), end = row < 0 ? begin : std::clamp(g_.width - left, begin, g_.kernel);
+      const int begin = std::clamp(-left, 0, g_.kernel), end = row < 0 ? begin : std::clamp(g_.width - left, begin, g_.kernel);
       visit(i, 1L * begin * g_.channels, 1L * end * g_.channels, ((image * g_.height + row) * g_.width + left) * g_.channels);
       if (++x == width) x = 0, ++y;
       if (y == height) y = 0, ++image;

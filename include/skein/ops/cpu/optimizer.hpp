@@ -215,7 +215,8 @@ template <class Scalar> void lion(const LionArguments<Scalar>& p) {
 }
 
 /// Whole vectors are squared in the scalar type and added up in double every 64 vectors: the relative error stays below
-/// 64 epsilon whatever the length. Where a square is too large for the type, those are taken in double one by one.
+/// 64 epsilon whatever the length. Where a square is too large for the type, those are taken in double one by one; one that is
+/// too small for it (of a float below 1e-22) counts as nothing.
 template <class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& p) {
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);

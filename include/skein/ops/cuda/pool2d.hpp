@@ -148,11 +148,15 @@ template <class Value, class Sum, int Width> struct GlobalAverage {
   constexpr void operator()(long i) const {
     const long n = i / (pitch / Width), c = (i - n * (pitch / Width)) * Width;
     Sum sum[Width] = {};
-    if (c < channels)
-      for (long p = 0; p < pixels; ++p) {
+    for (long first = 0; first < pixels && c < channels; first += reference::average_block) {
+      const long end = pixels - first < reference::average_block ? pixels : first + reference::average_block;
+      Sum part[Width] = {};
+      for (long p = first; p < end; ++p) {
         const auto in = cuda::load<Width>(x + (n * pixels + p) * channels + c);
-        for (int k = 0; k < Width; ++k) sum[k] += static_cast<Sum>(in.value[k]);
+        for (int k = 0; k < Width; ++k) part[k] += static_cast<Sum>(in.value[k]);
       }
+      for (int k = 0; k < Width; ++k) sum[k] += part[k];
+    }
     put<Width>(y + i * Width, sum, Sum(1) / static_cast<Sum>(pixels));
   }
 };

@@ -2,6 +2,7 @@
 // Pooling of NHWC images as plain loops: the oracle of the tests. Ties of a maximum go to the first, in row-major order; a NaN
 // wins; padding counts for nothing in a maximum and as zeros in an average (PyTorch's defaults).
 #pragma once
+#include <algorithm>
 #include <cstdint>
 
 #include "../../core/shape.hpp"
@@ -102,15 +103,25 @@ template <class Scalar> void average_pool2d_backward(const Pool2dGeometry& g, lo
   });
 }
 
+/// Pixels whose sum is added as one, so that the sums of large images keep their digits.
+inline constexpr long average_block = 64;
+
 /// y: (batch, y_pitch), gaps zero. The mean over all pixels of each channel.
 template <class Scalar>
 void global_average_forward(long pixels, long channels, long batch, const Scalar* x, Scalar* y, long y_pitch) {
+  constexpr long tile = 64;  // channels
   const Scalar scale = Scalar(1) / static_cast<Scalar>(pixels);
   for (long n = 0; n < batch; ++n) {
     Scalar* to = y + n * y_pitch;
     for (long c = 0; c < y_pitch; ++c) to[c] = 0;
-    for (long p = 0; p < pixels; ++p)
-      for (long c = 0; c < channels; ++c) to[c] += x[(n * pixels + p) * channels + c];
+    for (long first = 0; first < pixels; first += average_block)
+      for (long begin = 0; begin < channels; begin += tile) {
+        const long width = std::min(tile, channels - begin), end = std::min(pixels, first + average_block);
+        Scalar sums[tile] = {};
+        for (long p = first; p < end; ++p)
+          for (long c = 0; c < width; ++c) sums[c] += x[(n * pixels + p) * channels + begin + c];
+        for (long c = 0; c < width; ++c) to[begin + c] += sums[c];
+      }
     for (long c = 0; c < channels; ++c) to[c] *= scale;
   }
 }
