@@ -67,6 +67,22 @@ TEST_CASE("gloo: values that fit no slot") {
   CHECK(all.back().values[1199] == world.size() - 1);
 }
 
+TEST_CASE("ranks of a split are on the nodes that they were on") {
+  sk::MpiComm mpi{MPI_COMM_WORLD};
+  sk::CommOptions o;
+  o.node_size = 2;
+  const auto each_on_its_own = [&](auto&& world) {
+    const auto part = world.split(world.rank() % 2);
+    CHECK(part.node_size() == 1);
+    CHECK(!part.shares_memory());
+    const auto pair = world.split(world.rank() / 2);
+    CHECK(pair.shares_memory() == (pair.size() > 1));
+    CHECK(pair.node_rank() == world.rank() % 2);
+  };
+  each_on_its_own(sk::GlooComm{sk::ControlComm::over(mpi, 60), o});
+  each_on_its_own(sk::MpiComm{MPI_COMM_WORLD, o});
+}
+
 TEST_CASE("gloo: nodes of so many ranks share no memory with each other, and add in the order of the ranks") {
   sk::MpiComm mpi{MPI_COMM_WORLD};
   sk::CommOptions o;

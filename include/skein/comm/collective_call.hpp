@@ -111,6 +111,8 @@ struct CollectiveCall {
     for (int i = 0; i < r; ++i) offset += counts[i];
     return {offset, counts[r]};
   }
+  /// Bytes that a rank gives, of so many ranks; of a broadcast its root alone gives them.
+  std::size_t sent_bytes(int rank, int ranks) const;
   std::size_t largest_piece(int ranks) const {
     if (!counts) return signature.count;
     std::size_t most = 0;

@@ -104,6 +104,22 @@ SKEIN_INLINE void check_color(int color) {
   if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
 }
 
+SKEIN_INLINE std::size_t CollectiveCall::sent_bytes(int rank, int ranks) const {
+  const auto all = signature.count * static_cast<std::size_t>(ranks);
+  switch (signature.kind) {
+    case Collective::Barrier:
+      return 0;
+    case Collective::ReduceScatter:
+      return bytes(counts ? signature.count : all);
+    case Collective::AllToAll:
+      return bytes(all);
+    case Collective::AllGather:
+      return bytes(piece(rank).count);
+    default:
+      return bytes(signature.count);
+  }
+}
+
 SKEIN_INLINE void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,
                              std::span<const std::size_t> counts) {
   const auto ranks = static_cast<std::size_t>(place.ranks);

@@ -15,7 +15,7 @@ namespace comm {
 /// An engine in front of an engine, of this rank.
 template <class Engine> class CountingEngine {
  public:
-  CountingEngine(Engine& engine, int rank) : engine_(&engine), rank_(rank) {}
+  CountingEngine(Engine& engine, int rank, int ranks) : engine_(&engine), rank_(rank), ranks_(ranks) {}
   void run(const CollectiveCall& o) {
     count(o);
     engine_->run(o);
@@ -32,6 +32,8 @@ template <class Engine> class CountingEngine {
   Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return engine_->start_recv(data, bytes, from, tag); }
   bool test(Ticket& t) { return engine_->test(t); }
   void wait(Ticket& t) { engine_->wait(t); }
+  bool wait_some(Ticket& t, std::chrono::nanoseconds limit) requires requires(Engine& e) { e.wait_some(t, limit); }
+  { return engine_->wait_some(t, limit); }
   void progress() { engine_->progress(); }
   void abandon() { engine_->abandon(); }
   const Counts& counts() const { return counts_; }
@@ -39,11 +41,10 @@ template <class Engine> class CountingEngine {
  private:
   void count(const CollectiveCall& o) {
     ++counts_.collectives;
-    const bool gathers = o.signature.kind == Collective::AllGather;
-    counts_.payload += static_cast<long>(o.bytes(gathers ? o.piece(rank_).count : o.signature.count));
+    counts_.payload += static_cast<long>(o.sent_bytes(rank_, ranks_));
   }
   Engine* engine_;
-  int rank_;
+  int rank_, ranks_;
   Counts counts_;
 };
 }  // namespace comm
@@ -56,7 +57,7 @@ template <class Inner> class Counted : public comm::Messages<Counted<Inner>, typ
   using engine_type = comm::CountingEngine<typename Inner::engine_type>;
   template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>;
 
-  explicit Counted(Inner& inner) : comm::ForwardsTo<Inner>(inner), engine_(inner.engine(), inner.rank()) {}
+  explicit Counted(Inner& inner) : comm::ForwardsTo<Inner>(inner), engine_(inner.engine(), inner.rank(), inner.size()) {}
   int rank() const { return this->inner().rank(); }
   int size() const { return this->inner().size(); }
   /// Since it was made.

@@ -5,7 +5,8 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-/// Calls of collectives with the bytes of this rank's span (of an all-gather: of its own piece), and messages sent with theirs.
+/// Calls of collectives with the bytes that this rank gives (of a broadcast: of the span, on every rank), and messages sent with
+/// theirs.
 struct Counts {
   long collectives = 0, payload = 0;
   long messages = 0, bytes = 0;

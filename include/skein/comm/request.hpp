@@ -42,21 +42,19 @@ template <class Engine> class [[nodiscard]] Request {
     }
   }
 
-  /// Makes progress without waiting; true once the call is complete. Throws CommError where the communicator has failed.
+  /// Makes progress without waiting; true once the call is complete. Throws CommError where the communicator has failed, or the
+  /// message has another length; the call is over then.
   bool poll() {
-    if (engine_ && engine_->test(ticket_)) engine_ = nullptr;
-    return engine_ == nullptr;
+    return ask([&](Engine& engine) { return engine.test(ticket_); });
   }
   /// Blocks until the call is complete. Throws CommError; names who is missing when the deadline passes.
   void wait() {
     if (Engine* engine = std::exchange(engine_, nullptr)) engine->wait(ticket_);
   }
-  /// Waits at most so long; true once the call is complete. Throws CommError where the communicator has failed; that
-  /// nobody comes is for the caller to see.
+  /// Waits at most so long; true once the call is complete. Throws as poll() does; that nobody comes is for the caller to see.
   bool wait_for(std::chrono::nanoseconds limit) {
-    if (!engine_) return true;
     if constexpr (requires { engine_->wait_some(ticket_, limit); }) {
-      if (engine_->wait_some(ticket_, limit)) engine_ = nullptr;
+      return ask([&](Engine& engine) { return engine.wait_some(ticket_, limit); });
     } else {
       const double end = seconds_now() + std::chrono::duration<double>(limit).count();
       for (int turn = 0; !poll() && seconds_now() < end; ++turn) {
@@ -72,6 +70,13 @@ template <class Engine> class [[nodiscard]] Request {
   int peer() const { return ticket_.peer; }
 
  private:
+  /// Asks the engine whether the call is complete. An engine that throws has let go of it.
+  template <class Complete> bool ask(const Complete& complete) {
+    Engine* const engine = std::exchange(engine_, nullptr);
+    if (engine && !complete(*engine)) engine_ = engine;
+    return engine_ == nullptr;
+  }
+
   Engine* engine_ = nullptr;
   comm::Ticket ticket_;
   int uncaught_ = 0;

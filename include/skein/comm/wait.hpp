@@ -83,11 +83,12 @@ inline bool wait_for(const Need& need, int spins, Reach reach, std::chrono::nano
   return need.met();
 }
 
-/// The clock of one wait: started when the wait turns long.
+/// The clock of one wait: started when the wait turns long, stopped when something has moved.
 class Deadline {
  public:
   explicit Deadline(double seconds) : seconds_(seconds) {}
   void start();
+  void stop() { running_ = false; }
   double waited() const;
   bool over() const { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }

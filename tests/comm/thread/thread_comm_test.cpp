@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "../../support/collectives.hpp"
+#include "../../support/rank_check.hpp"
 
 namespace sk = skein;
 using namespace std::chrono_literals;
@@ -141,6 +142,41 @@ TEST_CASE("a rank that does not arrive within the deadline is named") {
                  },
                  0.2),
              Equals("recv from rank 1 (tag 4) on rank 0: no counterpart within 0.2 s"));
+}
+
+TEST_CASE("ranks that keep arriving are waited for, however long all of it takes") {
+  const auto late = [](sk::ThreadComm& world) {
+    std::vector<float> values[4];
+    for (auto& v : values) v.assign(10, 1.0f);
+    if (world.rank() == 0) {
+      std::vector<decltype(world.start_all_reduce(values[0], sk::Sum{}))> requests;
+      for (auto& v : values) requests.push_back(world.start_all_reduce(v, sk::Sum{}));
+      requests.back().wait();
+    } else {
+      for (auto& v : values) std::this_thread::sleep_for(400ms), world.all_reduce(v, sk::Sum{});
+    }
+  };
+  CHECK(thrown(2, late, 0.8).empty());
+}
+
+TEST_CASE("a message of another length is over once it was told: it is no message that has come, and ends nobody else") {
+  const auto receives = [](sk::ThreadComm& world) {
+    int three[3] = {1, 2, 3}, two[2] = {7, 7};
+    if (world.rank() == 0) {
+      try {
+        world.send(sk::DeviceSpan<const int>(three, 3), 1);
+      } catch (const sk::CommError&) {}
+    } else {
+      try {
+        auto request = world.irecv(sk::DeviceSpan<int>(two, 2), 0);
+        while (!request.poll()) {}
+        RANK_CHECK(!"it was taken");
+      } catch (const sk::CommError& e) { RANK_CHECK(std::string(e.what()).find("recv on rank 1") != std::string::npos); }
+    }
+    world.barrier();
+    RANK_CHECK(two[0] == 7);
+  };
+  CHECK(thrown(2, receives) == "");
 }
 
 TEST_CASE("a rank that has returned is named at once") {

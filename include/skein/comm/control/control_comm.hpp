@@ -56,8 +56,6 @@ class ControlEngine {
   // Whoever knows the port can be a rank: what came is as long as the call says before a byte of it is used.
   void check_values(const CollectiveCall& o, std::uint64_t call, const std::vector<std::size_t>& values);
   static bool sends(const CollectiveCall& o, int rank);
-  /// Bytes of values that this rank gives to the call.
-  std::size_t sent_bytes(const CollectiveCall& o, int rank) const;
   // work_direct writes slices into all ranks' buffers; here each rank has all the bytes and makes the whole of its own.
   void work(const CollectiveCall& o, const std::vector<CollectiveCall>& posts);
 

@@ -10,7 +10,7 @@ SKEIN_INLINE ControlEngine::ControlEngine(std::shared_ptr<control::Client> clien
 
 SKEIN_INLINE void ControlEngine::run(const CollectiveCall& o) {
   std::string mine(reinterpret_cast<const char*>(&o.signature), sizeof o.signature);
-  if (sends(o, rank_)) mine.append(o.from(), sent_bytes(o, rank_));
+  if (sends(o, rank_)) mine.append(o.from(), o.sent_bytes(rank_, size_));
   const std::uint64_t call = calls_++;
   const std::string answer = client_->exchange(group_, call, std::move(mine));
   std::string_view rest = answer;
@@ -48,7 +48,7 @@ SKEIN_INLINE void ControlEngine::end_all(const std::string& text) {
 SKEIN_INLINE void ControlEngine::check_values(const CollectiveCall& o, std::uint64_t call,
                                               const std::vector<std::size_t>& values) {
   for (int r = 0; r < size_; ++r) {
-    const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? sent_bytes(o, r) : 0;
+    const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? o.sent_bytes(r, size_) : 0;
     if (bytes != wanted)
       end_all(describe(o.signature) + " (call " + std::to_string(call) + "): rank " + std::to_string(r) + " gave " +
               std::to_string(bytes) + " bytes of values, and its call has " + std::to_string(wanted) +
@@ -58,22 +58,6 @@ SKEIN_INLINE void ControlEngine::check_values(const CollectiveCall& o, std::uint
 
 SKEIN_INLINE bool ControlEngine::sends(const CollectiveCall& o, int rank) {
   return o.signature.kind != Collective::Broadcast || o.signature.root == rank;
-}
-
-SKEIN_INLINE std::size_t ControlEngine::sent_bytes(const CollectiveCall& o, int rank) const {
-  const Signature& s = o.signature;
-  switch (s.kind) {
-    case Collective::Barrier:
-      return 0;
-    case Collective::ReduceScatter:
-      return o.bytes(o.counts ? s.count : s.count * static_cast<std::size_t>(size_));
-    case Collective::AllToAll:
-      return o.bytes(s.count * static_cast<std::size_t>(size_));
-    case Collective::AllGather:
-      return o.bytes(o.piece(rank).count);
-    default:
-      return o.bytes(s.count);
-  }
 }
 
 SKEIN_INLINE void ControlEngine::work(const CollectiveCall& o, const std::vector<CollectiveCall>& posts) {

@@ -182,8 +182,8 @@ class GlooEngine {
       look_for_failure();
       const bool any_left = client().any_left();  // before what they have left behind is looked at
       bool moved = false;
-      guarded([&] { moved = step(); });
-      if (moved) turn = 0;
+      guarded([&] { moved = step() || (mesh_ && mesh_->moved()); });
+      if (moved) turn = 0, timer.stop();
       else if (any_left) look_for_departures(message);
       if (moved || sleep(timer, turn, number, message)) continue;
       timer.start();

@@ -35,7 +35,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   GlooComm(int&, char**&, const CommOptions& options = {}) : GlooComm(ControlComm::from_launcher(meet(options)), options) {}
   /// The ranks of a coordinator, which becomes this communicator's. Collective.
   explicit GlooComm(ControlComm control, const CommOptions& options = {})
-      : GlooComm(std::make_unique<ControlComm>(std::move(control)), comm::checked_options(options), nullptr) {}
+      : GlooComm(std::make_unique<ControlComm>(std::move(control)), comm::checked_options(options), nullptr, -1) {}
 
   /// All ranks give the address of rank 0, "host:port". Collective.
   static GlooComm from_address(const std::string& address, int rank, int size, const CommOptions& options = {}) {
@@ -47,11 +47,12 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   }
 
   GlooComm(GlooComm&& o) noexcept
-      : control_(std::move(o.control_)), engine_(std::move(o.engine_)), node_size_(o.node_size_), node_rank_(o.node_rank_),
-        uncaught_(o.uncaught_) {}
+      : control_(std::move(o.control_)), engine_(std::move(o.engine_)), node_(o.node_), node_size_(o.node_size_),
+        node_rank_(o.node_rank_), uncaught_(o.uncaught_) {}
   GlooComm& operator=(GlooComm&& o) noexcept {
     std::swap(control_, o.control_);
     std::swap(engine_, o.engine_);
+    std::swap(node_, o.node_);
     std::swap(node_size_, o.node_size_);
     std::swap(node_rank_, o.node_rank_);
     std::swap(uncaught_, o.uncaught_);
@@ -89,7 +90,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   GlooComm split(int color, int key = 0) {
     comm::check_color(color);
     barrier();  // a rank that is missing is named by its call
-    return GlooComm(std::make_unique<ControlComm>(control_->split(color, key)), engine_->options(), engine_->device());
+    return GlooComm(std::make_unique<ControlComm>(control_->split(color, key)), engine_->options(), engine_->device(), node_);
   }
   /// Memory of this rank that the others read and write too, as MpiComm::share gives it. Collective; blocking.
   comm::SharedPages share(std::size_t bytes) { return comm::share_pages(*this, *engine_, bytes); }
@@ -97,16 +98,16 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   engine_type& engine() { return *engine_; }
 
  private:
-  GlooComm(std::unique_ptr<ControlComm> control, const CommOptions& options, engine_type::GlooDevice device)
-      : control_(std::move(control)) {
+  /// `node`: this rank's, of a part where CommOptions::node_size says them; -1: by its rank here.
+  GlooComm(std::unique_ptr<ControlComm> control, const CommOptions& options, engine_type::GlooDevice device, int node)
+      : control_(std::move(control)), node_(options.node_size > 0 && node < 0 ? rank() / options.node_size : node) {
     struct Place {
       std::uint64_t machine, node;
       int shares;
     };
     const std::uint64_t machine = this_machine();
-    const bool set = options.node_size > 0;
     const std::vector<Place> all = control_->all_gather(
-        Place{machine, set ? static_cast<std::uint64_t>(rank() / options.node_size) : machine, options.shared_memory ? 1 : 0});
+        Place{machine, node_ >= 0 ? static_cast<std::uint64_t>(node_) : machine, options.shared_memory ? 1 : 0});
     const Place& own = all[static_cast<std::size_t>(rank())];
     bool shares = true, one_machine = true;
     node_size_ = 0;
@@ -133,7 +134,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
 
   std::unique_ptr<ControlComm> control_;
   std::unique_ptr<engine_type> engine_;
-  int node_size_ = 1, node_rank_ = 0;
+  int node_ = -1, node_size_ = 1, node_rank_ = 0;
   int uncaught_ = std::uncaught_exceptions();
 };
 

@@ -11,6 +11,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstdlib>
 #include <exception>
 #include <future>
@@ -155,9 +156,10 @@ class GlooMesh {
     try {
       for (std::size_t i = 0; i < in.size(); ++i) {
         if (in[i].bytes) with(in[i].peer, [&] { wait_received(*received[i]); });
+        ++parts_;
         came(in[i].peer);
       }
-      for (std::size_t i = 0; i < out.size(); ++i)
+      for (std::size_t i = 0; i < out.size(); ++i, ++parts_)
         if (out[i].bytes) with(out[i].peer, [&] { wait_sent(*sent[i]); });
     } catch (...) {
       for (std::size_t i = 0; aborted() && i < in.size(); ++i)  // those behind the one that has not come may have
@@ -166,6 +168,11 @@ class GlooMesh {
     }
   }
 
+  /// Parts of an exchange have come or gone since the last call. Of one thread.
+  bool moved() {
+    const std::uint64_t before = std::exchange(seen_, parts_.load());
+    return before != seen_;
+  }
   /// Ends all waits: nothing is received or sent any more.
   void abort() {
     const std::lock_guard lock(mutex_);
@@ -249,6 +256,8 @@ class GlooMesh {
   std::mutex mutex_;
   std::vector<Buffer*> waiting_;
   bool aborted_ = false;
+  std::atomic<std::uint64_t> parts_{0};
+  std::uint64_t seen_ = 0;  // of them
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

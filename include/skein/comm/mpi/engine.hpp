@@ -26,8 +26,9 @@ class MpiEngine {
   template <class F> auto with_messages(F&& f) { return links_ ? f(*links_) : f(*point_to_point_); }
 
  public:
-  /// Collective over `parent`, of which it makes a communicator of its own.
-  MpiEngine(MPI_Comm parent, const CommOptions& options);
+  /// Collective over `parent`, of which it makes a communicator of its own. `node`: that of this rank where
+  /// CommOptions::node_size says them; -1: by its rank here.
+  MpiEngine(MPI_Comm parent, const CommOptions& options, int node = -1);
   MpiEngine(const MpiEngine&) = delete;
   MpiEngine& operator=(const MpiEngine&) = delete;
   ~MpiEngine();
@@ -35,6 +36,7 @@ class MpiEngine {
   MPI_Comm comm() const { return comm_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  int node() const { return node_; }
   int node_size() const { return node_size_; }
   int node_rank() const { return node_rank_; }
   bool shares_memory() const { return queue_->shares_memory(); }
@@ -109,6 +111,7 @@ class MpiEngine {
       });
       if (finished) return;
       if (moved) {
+        timer.stop();
         if (spins_ > 0) turns = 0;  // where ranks have cores of their own, the next message is looked for as often
         continue;
       }
@@ -145,7 +148,7 @@ class MpiEngine {
 
   CommOptions options_;
   MPI_Comm comm_ = MPI_COMM_NULL;
-  int rank_ = 0, size_ = 1, node_size_ = 1, node_rank_ = 0, spins_ = 0;
+  int rank_ = 0, size_ = 1, node_ = -1, node_size_ = 1, node_rank_ = 0, spins_ = 0;
   std::optional<CallQueue> queue_;
   std::optional<SharedLinks> links_;            // messages: through shared memory,
   std::optional<PointToPoint> point_to_point_;  // or by MPI

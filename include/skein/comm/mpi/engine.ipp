@@ -10,7 +10,8 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options) : options_(checked_options(options)) {
+SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options, int node)
+    : options_(checked_options(options)), node_(node) {
   MPI_Comm_rank(parent, &rank_);
   const LongWait wait("making a communicator (MPI_Comm_dup)", rank_, LongWait::long_of(options.deadline));
   check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
@@ -18,10 +19,11 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   options_ = same_options(comm_, options_);
-  MPI_Comm node = node_of();
-  look_at(node);
-  agree(node);
-  MPI_Comm_free(&node);
+  if (options_.node_size > 0 && node_ < 0) node_ = rank_ / options_.node_size;
+  MPI_Comm of_node = node_of();
+  look_at(of_node);
+  agree(of_node);
+  MPI_Comm_free(&of_node);
   if (queue_->shares_memory()) links_.emplace(queue_->segment(), rank_, size_);
   else point_to_point_.emplace(comm_, options_.message);
 }
@@ -119,7 +121,7 @@ SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
 
 SKEIN_MPI_INLINE MPI_Comm MpiEngine::node_of() const {
   MPI_Comm node = MPI_COMM_NULL;
-  if (options_.node_size > 0) check_mpi(MPI_Comm_split(comm_, rank_ / options_.node_size, rank_, &node), "MPI_Comm_split");
+  if (options_.node_size > 0) check_mpi(MPI_Comm_split(comm_, node_, rank_, &node), "MPI_Comm_split");
   else check_mpi(MPI_Comm_split_type(comm_, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &node), "MPI_Comm_split_type");
   return node;
 }

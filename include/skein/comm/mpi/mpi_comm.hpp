@@ -88,6 +88,9 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
   engine_type& engine() { return *engine_; }
 
  private:
+  /// A part of a communicator: `node` is this rank's there, where CommOptions::node_size says them.
+  MpiComm(MPI_Comm existing, const CommOptions& options, int node);
+
   std::unique_ptr<comm::MpiSession> session_;
   std::unique_ptr<engine_type> engine_;
   int uncaught_ = std::uncaught_exceptions();

@@ -16,8 +16,10 @@ SKEIN_MPI_INLINE MpiComm::MpiComm(int& argc, char**& argv, const CommOptions& op
   engine_ = std::make_unique<engine_type>(MPI_COMM_WORLD, options);
 }
 
-SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options)
-    : engine_(std::make_unique<engine_type>(existing, options)) {}
+SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options) : MpiComm(existing, options, -1) {}
+
+SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options, int node)
+    : engine_(std::make_unique<engine_type>(existing, options, node)) {}
 
 SKEIN_MPI_INLINE MpiComm& MpiComm::operator=(MpiComm&& o) noexcept {
   std::swap(session_, o.session_);
@@ -55,7 +57,7 @@ SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
   MPI_Comm part = MPI_COMM_NULL;
   const comm::LongWait wait("MPI_Comm_split", rank(), comm::LongWait::long_of(deadline()));
   comm::check_mpi(MPI_Comm_split(engine_->comm(), color, key, &part), "MPI_Comm_split");
-  MpiComm made(part, engine_->options());
+  MpiComm made(part, engine_->options(), engine_->node());
   MPI_Comm_free(&part);
   return made;
 }

@@ -9,6 +9,24 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
+namespace detail {
+/// Once a process: the ranks of this machine share no memory, though rank 0 has made it, or since there is no room.
+inline void say_no_segment(bool made, int ranks, std::size_t bytes) {
+  static bool said = false;
+  if (std::exchange(said, true)) return;
+  if (made)
+    std::fprintf(stderr,
+                 "skein: not all of the %d ranks of this machine can open rank 0's shared memory, so that they exchange by "
+                 "messages, which is slower: give containers --ipc=host; a node_size is no more than a machine's ranks\n",
+                 ranks);
+  else
+    std::fprintf(stderr,
+                 "skein: /dev/shm has no room for %zu MB, so that the %d ranks of this machine exchange by messages, which is "
+                 "slower: give a container --shm-size=%zum\n",
+                 (bytes >> 20) + 1, ranks, (bytes >> 20) + 65);
+}
+}  // namespace detail
+
 SKEIN_INLINE Segment::~Segment() { unmap(); }
 
 SKEIN_INLINE bool Segment::create(NodeMeeting& meeting, int rank, int ranks) {
@@ -27,10 +45,11 @@ SKEIN_INLINE bool Segment::create(NodeMeeting& meeting, int rank, int ranks) {
   slots_at_ = (rings_at_ + small_ * n() * n() + 4095) / 4096 * 4096;
   folding_at_ = slots_at_ + slot_ * depth_ * n();
   bytes_ = (folding_at_ + slot_ * folding_depth * n() + 4095) / 4096 * 4096;
-  bool all = false;
+  bool all = false, made = false;
   for (const OpenBy by : {OpenBy::descriptor, OpenBy::name}) {  // who may not look at rank 0's process may know a name
     SharedFileText text = "";
     bool good = rank != 0 || make(text, by);
+    made = made || good;
     meeting.tell(text);
     if (rank != 0) good = text[0] && map(open_shared_file(text));
     all = meeting.all(good);
@@ -38,12 +57,7 @@ SKEIN_INLINE bool Segment::create(NodeMeeting& meeting, int rank, int ranks) {
     if (all) break;
     unmap();
   }
-  static bool said = false;
-  if (!all && rank == 0 && !std::exchange(said, true))
-    std::fprintf(stderr,
-                 "skein: /dev/shm has no room for %zu MB, so that the %d ranks of this machine exchange by messages, which is "
-                 "slower: give a container --shm-size=%zum\n",
-                 (bytes_ >> 20) + 1, ranks, (bytes_ >> 20) + 65);
+  if (!all && rank == 0) detail::say_no_segment(made, ranks, bytes_);
   return all;
 }
 

@@ -121,7 +121,10 @@ SKEIN_INLINE void ThreadEngine::work(std::uint64_t call) {
 SKEIN_INLINE void ThreadEngine::wait_until(std::uint64_t number) {
   Deadline timer(team_->options.deadline);
   while (head_ < number) {
-    if (step()) continue;
+    if (step()) {
+      timer.stop();
+      continue;
+    }
     if (!wait_for(need_, timer.waited() > 0 ? 0 : team_->spins, Reach::Process, timer.sleep_interval())) check(timer, nullptr);
   }
 }
