@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Convolution by oneDNN, in float: NHWC images, weights in the layout that oneDNN likes, made of the plain ones after every
-// change (with plain weights it falls back to gemm, five times slower). Primitives are made once per thread, geometry and batch.
+// change (with plain weights it falls back to gemm, five times slower). Primitives are made once per thread, geometry and batch;
+// those of the latest sixteen batches are kept.
 #pragma once
 #include <algorithm>
 #include <type_traits>
@@ -197,6 +198,7 @@ class OneDnnConv2d {
                                                                  {DNNL_ARG_DIFF_DST, y.get()},
                                                                  {DNNL_ARG_DIFF_WEIGHTS, gradient_.get()},
                                                                  {DNNL_ARG_DIFF_BIAS, b.get()}});
+    if (made_.size() == most_batches) made_.erase(made_.begin());  // whoever predicts may come with any number of samples
     made_.push_back(std::move(p));
     return made_.back();
   }
@@ -223,6 +225,7 @@ class OneDnnConv2d {
     }
   };
 
+  static constexpr std::size_t most_batches = 16;
   Conv2dGeometry g_;
   Description plain_, forward_, data_, gradient_;  // layouts of the weights
   bool accepted_ = true;
