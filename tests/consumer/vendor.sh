@@ -13,7 +13,7 @@ if ! bash "$repository/scripts/vendor" --to "$folder/vendor"; then
   exit 77
 fi
 configure() {
-  cmake -S "$repository" -B "$folder/build" -DSKEIN_VENDOR="$folder/vendor" -DSKEIN_TESTS=OFF -DSKEIN_BENCH=OFF -DSKEIN_INSTALL=OFF -DSKEIN_CUDA=OFF \
+  cmake -S "$repository" -B "$folder/build" -DSKEIN_VENDOR="$folder/vendor" -DSKEIN_FORM=skein::skein -DSKEIN_TESTS=OFF -DSKEIN_BENCH=OFF -DSKEIN_INSTALL=OFF -DSKEIN_CUDA=OFF \
     -DSKEIN_ONEDNN=OFF -DSKEIN_MPI=OFF -DCMAKE_DISABLE_FIND_PACKAGE_Python3=ON -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON \
     -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON | tee "$folder/configure.txt"
 }

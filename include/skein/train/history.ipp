@@ -22,7 +22,7 @@ SKEIN_INLINE const train::EpochRecord& History::best(const train::Watch& watch) 
   for (const train::EpochRecord& epoch : epochs_)
     if (const double now = train::watched_value(epoch, watch); now == now && value.improved_by(epoch, watch, 0, "history.best()"))
       best = &epoch;
-  if (!best) value.improved_by(back(), watch, 0, "history.best()");  // throws
+  if (!best) train::detail::refuse_watch(back(), watch, "history.best()");
   return *best;
 }
 

@@ -30,6 +30,11 @@ double watched_value(const EpochRecord& epoch, const Watch& watch);
 /// has no such value, or where the other direction is better. `more`: the record may get values that are not known yet.
 void check_watch(const EpochRecord& measured, const Watch& watch, const char* callback, bool more = false);
 
+namespace detail {
+/// Throws ArgumentError, with the callback's name: the watched value of the epoch is no number.
+[[noreturn]] void refuse_watch(const EpochRecord& record, const Watch& watch, const char* callback);
+}  // namespace detail
+
 /// The best value so far of what is watched, and its epoch. Part of the state of a callback.
 struct BestValue {
   /// What the best value was measured on. Those of a training and of a validation are not compared.

@@ -51,7 +51,7 @@ inline std::string what_there_is(const EpochRecord& record, const Watch& watch) 
          " has " + names_of(scores) + ": name one of these, as in .watch = " +
          (scores.accuracy == scores.accuracy ? "highest(\"accuracy\")" : "lowest(\"loss\")");
 }
-[[noreturn]] inline void refuse_watch(const EpochRecord& record, const Watch& watch, const char* callback) {
+[[noreturn]] SKEIN_INLINE void refuse_watch(const EpochRecord& record, const Watch& watch, const char* callback) {
   const auto [scores, name] = scores_of(record, watch);
   throw ArgumentError(std::string(callback) + " watches '" + watch.name + "', which is not a number after epoch " +
                       std::to_string(record.epoch) + "; " +
