@@ -147,6 +147,13 @@ TEST_CASE("The list of flags has what they take and their defaults", "[core]") {
         "  --names   a list with commas of words\n"
         "  --help    this list\n");
   CHECK_THROWS_WITH(flags("lr", o.lr), Catch::Contains("there is a flag --lr already"));
+  bool shuffle = true, other = false;
+  double number = 0;
+  flags("shuffle", shuffle);
+  CHECK_THROWS_WITH(flags("no_shuffle", number),
+                    Catch::Contains("--no-shuffle switches the flag --shuffle off: give one of the two another name"));
+  flags("no-crop", number);
+  CHECK_THROWS_WITH(flags("crop", other), Catch::Contains("--no-crop switches the flag --crop off"));
   bool ran = true;
   CHECK(read({"--help", "--nonsense"}, &ran).epochs == 5);
   CHECK_FALSE(ran);

@@ -184,3 +184,8 @@ TEST_CASE("messages that wait are counted as over all pairs of them, and in no t
   CHECK(many.messages == 6 * 200000);
   CHECK(many.waiting_messages <= 8);
 }
+
+TEST_CASE("lengths of fewer stages than a table has are refused") {
+  const StageLengths one{{{1.0, 1.0, 1.0, 0.1}}, 0};
+  CHECK_THROWS_WITH(check(gpipe(2, 4), one), Catch::Contains("a stage of the table has no lengths in .stages"));
+}

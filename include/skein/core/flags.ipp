@@ -182,6 +182,11 @@ SKEIN_INLINE Flags::Flag& Flags::Flag::one_of(std::vector<std::string> words) {
 SKEIN_INLINE Flags::Flag Flags::add(detail::FlagEntry entry) {
   entry.name = detail::with_dashes(entry.name);
   if (entry.name == "help" || find(entry.name)) throw ArgumentError("Flags: there is a flag --" + entry.name + " already");
+  const detail::FlagEntry* const off = to_switch_off("--" + entry.name);
+  const bool is_truth = entry.kind == detail::FlagKind::truth;
+  if (const auto* const other = off ? off : is_truth ? find("no-" + entry.name) : nullptr)
+    throw ArgumentError("Flags: --" + (off ? entry.name : other->name) + " switches the flag --" +
+                        (off ? other->name : entry.name) + " off: give one of the two another name");
   entry.initial = detail::text_of_flag(entry);
   entries_.push_back(std::move(entry));
   return Flag(*this, entries_.size() - 1);

@@ -3,6 +3,7 @@
 // waits for ever, and counts what the table costs: length, bubble, live activations, waiting messages, stashed weights. Usable in
 // static_assert.
 #pragma once
+#include "../core/error.hpp"
 #include "pipeline_schedule.hpp"
 
 namespace skein::inline SKEIN_ABI::plan {
@@ -36,6 +37,8 @@ struct StageLengths {
 namespace detail {
 constexpr double length_of(const TaskLengths& lengths, const Step& s) { return lengths.of(s.task); }
 constexpr double length_of(const StageLengths& lengths, const Step& s) {
+  if (static_cast<std::size_t>(s.stage) >= lengths.stages.size())
+    throw ArgumentError("StageLengths: a stage of the table has no lengths in .stages: give those of each stage");
   return lengths.stages[static_cast<std::size_t>(s.stage)].of(s.task);
 }
 }  // namespace detail

@@ -102,7 +102,9 @@ SKEIN_INLINE bool RankAcceptor::hear(PendingPeer& g, const Frame& f) {
 }
 
 SKEIN_INLINE bool RankAcceptor::refuse(PendingPeer& g, const std::string& why) {
-  tell(g.fd, {Kind::Fail, 0, 0, 0, "refused: " + why});
+  std::string text = "refused: " + why;  // with a path perhaps; the other side takes no more of a stranger
+  if (text.size() > most_from_strangers) text.replace(most_from_strangers - 3, std::string::npos, "...");
+  tell(g.fd, {Kind::Fail, 0, 0, 0, text});
   strangers_ = peer_host(g.fd);
   return true;
 }
