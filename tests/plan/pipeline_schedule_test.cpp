@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/plan/schedule_check.hpp>
+#include <skein/plan/timeline.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -187,5 +188,5 @@ TEST_CASE("messages that wait are counted as over all pairs of them, and in no t
 
 TEST_CASE("lengths of fewer stages than a table has are refused") {
   const StageLengths one{{{1.0, 1.0, 1.0, 0.1}}, 0};
-  CHECK_THROWS_WITH(check(gpipe(2, 4), one), Catch::Contains("a stage of the table has no lengths in .stages"));
+  CHECK_THROWS_WITH(timeline_of(gpipe(2, 4), one), Catch::Contains("a stage of the table has no lengths in .stages"));
 }
