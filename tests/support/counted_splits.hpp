@@ -20,7 +20,8 @@ template <class Inner> class CountedSplits : public sk::comm::Messages<CountedSp
   template <class T, class Op> static constexpr bool reduces = Inner::template reduces<T, Op>;
 
   explicit CountedSplits(Inner& inner)
-      : inner_(&inner), engine_(std::make_unique<engine_type>(inner.engine(), inner.rank())), parts_(std::make_shared<Parts>()) {}
+      : inner_(&inner), engine_(std::make_unique<engine_type>(inner.engine(), inner.rank(), inner.size())),
+        parts_(std::make_shared<Parts>()) {}
   CountedSplits(CountedSplits&&) = default;
   ~CountedSplits() {
     if (own_) (*parts_)[part_] = engine_->counts();
@@ -31,7 +32,7 @@ template <class Inner> class CountedSplits : public sk::comm::Messages<CountedSp
     CountedSplits s(*this);
     s.own_ = std::make_unique<Inner>(inner_->split(color, key));
     s.inner_ = s.own_.get();
-    s.engine_ = std::make_unique<engine_type>(s.inner_->engine(), s.inner_->rank());
+    s.engine_ = std::make_unique<engine_type>(s.inner_->engine(), s.inner_->rank(), s.inner_->size());
     s.part_ = parts_->size();
     parts_->emplace_back();
     return s;
