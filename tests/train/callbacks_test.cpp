@@ -123,6 +123,9 @@ TEST_CASE("an epoch that made no step, or whose validation measured nothing, is 
   auto none = epoch(1, 1);
   none.training = none.validation = {};
   CHECK_FALSE(keeps(none));  // its steps overflowed: samples_per_second is not known
+  none.epoch = stopping.patience + 1;
+  CHECK_FALSE(keeps(none));
+  CHECK_FALSE(control.stopping());
   auto broken = epoch(2, 1);
   broken.training.loss = 1.5, broken.validation = {};
   CHECK(keeps(broken));
@@ -341,7 +344,10 @@ TEST_CASE("the best value of a file that does not say of what goes on with the n
   BestValue best;
   from_bytes(to_bytes(BestBefore{}), best, "f");
   CHECK((best.value == 0.5 && best.epoch == 3));
-  CHECK_FALSE(best.improved_by(epoch(4, 0.6), {}, 0, "best_model"));
+  auto broken = epoch(4, 1);
+  broken.training.loss = 0.6, broken.validation = {};
+  CHECK_FALSE(best.improved_by(broken, {}, 0, "best_model"));
+  CHECK_FALSE(best.improved_by(epoch(4, 0.9), {}, 0, "best_model"));
   CHECK(best.improved_by(epoch(5, 0.4), {}, 0, "best_model"));
 }
 

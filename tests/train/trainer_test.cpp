@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <limits>
@@ -639,6 +640,26 @@ TEST_CASE("a file that a callback saves has what the callbacks before it have as
   CHECK(fit(4, "2", halves) == slower);
   const auto kept = fit(2, "", KeepsSecond{});
   CHECK(fit(4, "2", KeepsSecond{}) == kept);
+}
+
+TEST_CASE("a signal that comes while the callbacks of a fit's end save is none of that fit", "[train]") {
+  Points points;
+  const support::TemporaryFolder folder;
+  Model model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  struct SavesAtEnd {
+    std::function<void()> save;
+    void on_fit_end(const sk::History&) const {
+      ::raise(SIGUSR1);
+      save();
+    }
+  };
+  const auto before = std::signal(SIGUSR1, SIG_IGN);
+  sk::FitOptions options{.epochs = 2, .batch = 16, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
+  options.callbacks.add(SavesAtEnd{[&] { trainer.save(folder / "end"); }});
+  CHECK(trainer.fit(points.set(), options).size() == 2);
+  std::signal(SIGUSR1, before);
+  CHECK(std::filesystem::exists(folder / "end"));
 }
 
 TEST_CASE("a file of another network is refused, and changes nothing", "[train]") {

@@ -70,7 +70,7 @@ template <class Engine> class [[nodiscard]] Request {
   int peer() const { return ticket_.peer; }
 
  private:
-  /// Asks the engine whether the call is complete. An engine that throws has let go of it.
+  /// Asks the engine whether the call is complete. An engine that throws has let go of the call, or has failed.
   template <class Complete> bool ask(const Complete& complete) {
     Engine* const engine = std::exchange(engine_, nullptr);
     if (engine && !complete(*engine)) engine_ = engine;

@@ -17,8 +17,9 @@ struct StepOptions {
   bool graph = true;        ///< may the step be captured and replayed, where the device has such; no pipeline captures its steps
   bool finite = false;  ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite, by each
                         ///< rank's own loss where its policy does not add up every step's gradients (SyncEvery, ModelAverage)
-  long of_samples =
-      0;  ///< the mean is over so many, those of all calls and ranks of the step; 0: of its first call. Not of pipelines
+  /// The mean is over so many samples, those of all calls and ranks of the step; 0: as many as its first call has. Pipelines do
+  /// not look at it.
+  long of_samples = 0;
 
   /// What the gradients of a step are the mean over, where its first call has so many samples over all ranks.
   constexpr long samples_of(std::int64_t first_call) const { return of_samples > 0 ? of_samples : static_cast<long>(first_call); }

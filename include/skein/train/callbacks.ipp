@@ -26,7 +26,7 @@ SKEIN_INLINE void EarlyStopping::on_fit_begin(FitControl&) {
 SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, FitControl& control) {
   if (best.improved_by(epoch, watch, least_change, "EarlyStopping")) {
     if (restore_best) control.keep_weights();
-  } else if (epoch.epoch - best.epoch >= patience) {
+  } else if (best.epoch > 0 && epoch.epoch - best.epoch >= patience) {
     control.finish("early stopping: no better since epoch " + std::to_string(best.epoch));
   }
 }

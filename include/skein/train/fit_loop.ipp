@@ -159,6 +159,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   else if (!goes_on) commit(work);
   if (commits_) commits_->finish();
   History result = place().running ? history() : std::exchange(history(), History{});  // a stopped fit may be saved and go on
+  work_ = nullptr;  // what these callbacks save is of a fit that has ended: there is nothing to agree on
   work.callbacks.on_fit_end(result);
   if (work.signals.ending() != 0) leave_by_signal(work);
   return result;

@@ -81,7 +81,7 @@ struct EpochRecord {
   double seconds = 0;                        // wall time, validation included
 
   /// Every step of it was left out, as those whose scaled gradients overflow are.
-  bool made_no_step() const { return samples_per_second != samples_per_second; }
+  bool made_no_step() const { return !training.measured() && samples_per_second != samples_per_second; }
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
     (archive & epoch & step & training & validation & learning_rate & samples_per_second & exposed_communication & seconds);

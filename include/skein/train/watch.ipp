@@ -88,7 +88,7 @@ SKEIN_INLINE bool BestValue::improved_by(const EpochRecord& record, const Watch&
   const bool first = epoch == 0 || (of == Of::training && now_of == Of::validation && now == now);
   const bool better = first || (watch.higher_is_better ? now > value + least_change : now < value - least_change);
   if (better) value = now, epoch = record.epoch;
-  if (better || of == Of::unknown) of = now_of;
+  if (better || (of == Of::unknown && now_of == Of::validation)) of = now_of;
   return better;
 }
 

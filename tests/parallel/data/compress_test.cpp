@@ -100,6 +100,27 @@ TEST_CASE("what a training has kept is forgotten where a file has nothing of it"
                           {.deadline = 60}));
 }
 
+TEST_CASE("residuals are taken of a file whose compressor has learnt another number of directions", "[parallel]") {
+  using Two = cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<2>>>>;
+  using One = cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<1>>>>;
+  CHECK_NOTHROW(sk::spawn(2,
+                          [&](sk::ThreadComm& world) {
+                            cases::Arena arena;
+                            Two two(world, sk::parallel::DataParallelOptions{}, arena.replica());
+                            two.start();
+                            arena.fill(world.rank(), 0, 0);
+                            cases::step(two, arena);
+                            two.before_save();
+                            std::vector<std::byte> saved = sk::train::to_bytes(two);
+                            world.barrier();
+                            One one(world, sk::parallel::DataParallelOptions{}, arena.replica());
+                            one.start();
+                            sk::train::from_bytes(std::span<const std::byte>(saved), one);
+                            RANK_CHECK(one.exchange().residual() == two.exchange().residual());
+                          },
+                          {.deadline = 60}));
+}
+
 TEST_CASE("residuals are of one size whatever the batches of a step are", "[parallel]") {
   // 5 batches of 8, four to a step, are one batch of 32 and one of 8: what one step has left out counts as much in the next.
   const auto weights = [](int batch, int accumulate) {

@@ -56,7 +56,7 @@ template <class Host> class HostBounceEngine {
         if (!c.copied.done()) break;  // later ones are started later: in order
         give(c);
       }
-      if (c.phase == Phase::OnHost && host_->engine().test(c.ticket)) bring_back(c);
+      if (c.phase == Phase::OnHost && has_come(c)) bring_back(c);
     }
     while (!calls_.empty() && calls_.oldest().phase == Phase::Done) calls_.pop();
   }
@@ -97,6 +97,17 @@ template <class Host> class HostBounceEngine {
 
  private:
   enum class Phase { Done, Copying, OnHost };
+  struct Call;
+  /// The host's part. One that throws is over, and ends the communicator: what was asked for may be another call.
+  bool has_come(Call& c) {
+    try {
+      return host_->engine().test(c.ticket);
+    } catch (...) {
+      c.phase = Phase::Done;
+      abandon();
+      throw;
+    }
+  }
   struct Back {
     void* to = nullptr;
     std::size_t bytes = 0;

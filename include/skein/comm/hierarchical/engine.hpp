@@ -50,11 +50,15 @@ template <class Inside, class Between> class HierarchicalEngine {
     return t;
   }
   bool test(Ticket& t) {
-    advance();
+    progress();
     return calls_.complete() >= t.number;
   }
-  void wait(Ticket& t) { wait_until(t.number); }
-  void progress() { advance(); }
+  void wait(Ticket& t) {
+    or_abandon([&] { wait_until(t.number); });
+  }
+  void progress() {
+    or_abandon([&] { advance(); });
+  }
   void abandon() {
     up_->abandon();
     if (between_) between_->abandon();
@@ -62,6 +66,16 @@ template <class Inside, class Between> class HierarchicalEngine {
   }
 
  private:
+  /// Where one level fails, the others hear of it.
+  template <class F> void or_abandon(const F& f) {
+    try {
+      f();
+    } catch (...) {
+      abandon();
+      throw;
+    }
+  }
+
   struct Call {
     std::array<std::optional<CollectiveCall>, 3> stages;  // in the node, between, in the node
     std::vector<std::size_t> counts, blocks;              // pieces of the node's ranks; of the nodes

@@ -15,10 +15,11 @@ inline void say_no_segment(bool made, int ranks, std::size_t bytes) {
   static bool said = false;
   if (std::exchange(said, true)) return;
   if (made)
-    std::fprintf(stderr,
-                 "skein: not all of the %d ranks of this machine can open rank 0's shared memory, so that they exchange by "
-                 "messages, which is slower: give containers --ipc=host; a node_size is no more than a machine's ranks\n",
-                 ranks);
+    std::fprintf(
+        stderr,
+        "skein: not all of the %d ranks of this machine can open rank 0's shared memory, so that they exchange by "
+        "messages, which is slower: give containers --ipc=host, or lower CommOptions::node_size to the ranks of one machine\n",
+        ranks);
   else
     std::fprintf(stderr,
                  "skein: /dev/shm has no room for %zu MB, so that the %d ranks of this machine exchange by messages, which is "

@@ -133,10 +133,10 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     static constexpr unsigned archive_version = 1;
     template <class Archive> void serialize(Archive& archive, unsigned version) {
       if constexpr (Archive::is_saving::value) {
-        const bool of_all = this->comm().rank() == 0;
-        kept_.ranks = of_all ? this->comm().size() : own_alone;
+        const bool writes_all = this->comm().rank() == 0;
+        kept_.ranks = writes_all ? this->comm().size() : own_alone;
         if constexpr (Job::keeps_residual)
-          if (!of_all) kept_.residuals = residual();
+          if (!writes_all) kept_.residuals = residual();
         kept_.memory.clear();
         if constexpr (Job::remembers)
           for (std::size_t i = jobs_.size(); i-- > 0;) jobs_[i].bucket().append_memory(kept_.memory);
@@ -176,11 +176,11 @@ template <class Compressor, class Chosen> struct EncodedExchange {
       return own;
     }
     void restore(bool by_buckets) {
+      forget();
       const auto job = [&](std::size_t i) -> Job& { return jobs_[by_buckets ? i : jobs_.size() - 1 - i]; };
       if constexpr (Job::keeps_residual) {
         const std::size_t n = residual().size(), ranks = static_cast<std::size_t>(std::max(1, kept_.ranks));
-        if (jobs_.empty() || kept_.residuals.size() != n * ranks)
-          return forget();  // of a training without ranks, or by another wire
+        if (jobs_.empty() || kept_.residuals.size() != n * ranks) return;  // of a training without ranks, or by another wire
         const std::vector<float> own = own_residual(n);
         std::size_t at = 0;
         for (std::size_t i = 0; i < jobs_.size(); ++i) {
@@ -192,7 +192,7 @@ template <class Compressor, class Chosen> struct EncodedExchange {
       if constexpr (Job::remembers) {
         std::size_t n = 0, at = 0;
         for (const Job& j : jobs_) n += j.bucket().memory_size();
-        if (kept_.memory.size() != n) return forget();
+        if (kept_.memory.size() != n) return;
         for (std::size_t i = 0; i < jobs_.size(); ++i)
           at += job(i).bucket().set_memory(std::span<const float>(kept_.memory).subspan(at));
       }
