@@ -77,7 +77,7 @@ def main():
         program = build(options.compiler, folder)
         few, many = 50, 150
         (all_few, guards_few), (all_many, guards_many) = (instructions(program, steps, folder) for steps in (few, many))
-        count = (all_many - all_few) / (many - few)
+        count = round((all_many - all_few) / (many - few))       # the processes themselves differ by a few instructions
         guards = {name: (guards_many[name] - guards_few[name]) / (many - few) for name in GUARDS}
         said = ", ".join(f"{name} {n:.0f}" for name, n in guards.items())
         right = lines.add("SGD step of Linear(8, 8), batch 8", count, "instructions", 1750, 1000,
