@@ -113,6 +113,8 @@ struct CollectiveCall {
   }
   /// Bytes that a rank gives, of so many ranks; of a broadcast its root alone gives them.
   std::size_t sent_bytes(int rank, int ranks) const;
+  /// Bytes that a rank's call writes; of a reduce its root alone writes them.
+  std::size_t received_bytes(int rank, int ranks) const;
   std::size_t largest_piece(int ranks) const {
     if (!counts) return signature.count;
     std::size_t most = 0;

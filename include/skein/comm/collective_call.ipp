@@ -120,6 +120,12 @@ SKEIN_INLINE std::size_t CollectiveCall::sent_bytes(int rank, int ranks) const {
   }
 }
 
+SKEIN_INLINE std::size_t CollectiveCall::received_bytes(int rank, int ranks) const {
+  const bool gathers = signature.kind == Collective::AllGather, scatters = signature.kind == Collective::ReduceScatter;
+  if (gathers) return bytes(counts ? signature.count : signature.count * static_cast<std::size_t>(ranks));
+  return scatters ? bytes(piece(rank).count) : sent_bytes(rank, ranks);
+}
+
 SKEIN_INLINE void set_counts(CollectiveCall& o, const CallPlace& place, std::size_t whole, std::size_t part,
                              std::span<const std::size_t> counts) {
   const auto ranks = static_cast<std::size_t>(place.ranks);

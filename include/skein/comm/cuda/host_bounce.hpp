@@ -32,8 +32,8 @@ template <class Host> class HostBounceEngine {
     wait(t);
   }
   Ticket start(const CollectiveCall& o) {
-    const Ranges r = ranges(o, host_->rank(), host_->size());
-    Call& c = begin(r.send, o.send, r.recv, o.recv);
+    const int rank = host_->rank(), ranks = host_->size();
+    Call& c = begin(o.sent_bytes(rank, ranks), o.send, o.received_bytes(rank, ranks), o.recv);
     c.operation = o;
     const Collective kind = o.signature.kind;
     const bool in_place = kind == Collective::AllReduce || kind == Collective::Reduce || kind == Collective::Broadcast;
@@ -124,26 +124,6 @@ template <class Host> class HostBounceEngine {
     cuda::Pinned<char> in, out;
     cuda::Event before, copied, arrived;
   };
-  struct Ranges {
-    std::size_t send = 0, recv = 0;  // bytes that a rank reads and writes
-  };
-
-  static Ranges ranges(const CollectiveCall& o, int rank, int size) {
-    const Signature& s = o.signature;
-    const auto n = static_cast<std::size_t>(size);
-    switch (s.kind) {
-      case Collective::Barrier:
-        return {};
-      case Collective::ReduceScatter:
-        return {o.bytes(o.counts ? s.count : s.count * n), o.bytes(o.piece(rank).count)};
-      case Collective::AllGather:
-        return {o.bytes(o.piece(rank).count), o.bytes(o.counts ? s.count : s.count * n)};
-      case Collective::AllToAll:
-        return {o.bytes(s.count * n), o.bytes(s.count * n)};
-      default:
-        return {o.bytes(s.count), o.bytes(s.count)};
-    }
-  }
   bool old(const Ticket& t) const { return t.number == 0 || t.number + calls_.room <= calls_.started(); }
 
   Call& begin(std::size_t send, const void* from, std::size_t recv, void* to) {
