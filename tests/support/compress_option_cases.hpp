@@ -88,6 +88,17 @@ template <class PolicyState> void step(PolicyState& policy_state, Arena& arena) 
   policy_state.finish_gradients();
 }
 
+/// A rank's state that has made the first step.
+template <class PolicyState> struct AfterAStep {
+  template <class Comm> explicit AfterAStep(Comm& comm) : policy_state(comm, DataParallelOptions{}, arena.replica()) {
+    policy_state.start();
+    arena.fill(comm.rank(), 0, 0);
+    step(policy_state, arena);
+  }
+  Arena arena;
+  PolicyState policy_state;
+};
+
 /// Sums are those of what each rank had, to `tolerance` of the largest; the sums of the batch are exact; gaps are not touched;
 /// all ranks have the same bits; and what has gone through the communicator is what the plan says, to the byte.
 template <class... Options, class World> void exchanges(World& world, double tolerance, int steps = 1) {

@@ -86,15 +86,26 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
   return static_cast<double>(world.all_reduce(trainer.train_step().policy_state().max_ahead(), sk::Max{}));
 }
 
-/// Weights of more than 4 kB, whose messages leave once the receiver takes them, and a rank so slow that many lie between two
-/// meetings: each meeting ends, and what it has brought is averaged at the next step.
+/// Weights of more than 4 kB, whose messages leave once the receiver takes them, and a rank's state of their training.
+template <int Bound, class Comm> struct LongWeights {
+  explicit LongWeights(Comm& world) : weights(1000, world.rank()), policy_state(world, replica_of(weights)) {
+    policy_state.start();
+  }
+  static sk::parallel::Replica<double, sk::Cpu> replica_of(std::vector<double>& weights) {
+    sk::parallel::Replica<double, sk::Cpu> replica;
+    replica.parameters = {weights.data(), weights.size()};
+    replica.stored = static_cast<long>(weights.size());
+    return replica;
+  }
+  std::vector<double> weights;
+  sk::parallel::GossipPolicyState<Comm, double, Bound> policy_state;
+};
+
+/// Such weights, and a rank so slow that many messages lie between two meetings: each meeting ends, and what it has brought is
+/// averaged at the next step.
 template <int Bound, class Comm> void meets_with_long_weights(Comm& world) {
-  std::vector<double> weights(1000, world.rank());
-  sk::parallel::Replica<double, sk::Cpu> replica;
-  replica.parameters = {weights.data(), weights.size()};
-  replica.stored = static_cast<long>(weights.size());
-  sk::parallel::GossipPolicyState<Comm, double, Bound> policy_state(world, replica);
-  policy_state.start();
+  LongWeights<Bound, Comm> own(world);
+  auto& [weights, policy_state] = own;
   std::int64_t step = 0;
   for (const int steps : {1, 8, 8}) {
     std::fill(weights.begin(), weights.end(), world.rank());
@@ -116,12 +127,8 @@ template <int Bound, class Comm> void meets_with_long_weights(Comm& world) {
 /// Ranks that are slow in turns, which another policy holds every few steps until all have come: it knows nothing of Gossip's
 /// messages, and none that a neighbour waits for is kept back.
 template <int Bound, class Comm> void another_policy_meets(Comm& world) {
-  std::vector<double> weights(1000, world.rank());
-  sk::parallel::Replica<double, sk::Cpu> replica;
-  replica.parameters = {weights.data(), weights.size()};
-  replica.stored = static_cast<long>(weights.size());
-  sk::parallel::GossipPolicyState<Comm, double, Bound> policy_state(world, replica);
-  policy_state.start();
+  LongWeights<Bound, Comm> own(world);
+  auto& [weights, policy_state] = own;
   for (std::int64_t step = 1; step <= 60; ++step) {
     if ((step / 5) % world.size() == world.rank()) std::this_thread::sleep_for(std::chrono::milliseconds(3));
     (void)policy_state.after_step({step, 1});

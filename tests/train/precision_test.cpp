@@ -25,6 +25,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "../support/loss_scale_cases.hpp"
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -232,13 +233,8 @@ TEST_CASE("callbacks hear of no update where a step was skipped, and averages ha
 }
 
 TEST_CASE("a step that was skipped has no part in the figures of its epoch, and an epoch without a step has none", "[train]") {
-  std::vector<float> x;
-  std::vector<int> labels;
-  for (int i = 0; i < 24; ++i) {
-    for (int k = 0; k < 3; ++k) x.push_back(k == i % 3 ? 1.0f : 0.0f);
-    labels.push_back(i % 3);
-  }
-  const auto data = sk::data::from_tensors(x, sk::Extents{1, {3}}, labels);
+  const support::Points points(24, {1, {3}});
+  const auto data = points.set();
   const auto fit = [&](int batch, int epochs, const auto& use) {
     sk::Model<nn::Linear<3>, sk::Shape<3>, sk::Cpu, sk::precision::fp16> model{sk::Seed{1}};
     sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 1e-9f}};

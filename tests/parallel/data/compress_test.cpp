@@ -56,11 +56,8 @@ TEST_CASE("on another number of ranks residuals are shared out", "[parallel]") {
   CHECK_NOTHROW(sk::spawn(3,
                           [&](sk::ThreadComm& world) {
                             Counted counted{world};
-                            cases::Arena arena;
-                            PolicyState policy_state(counted, sk::parallel::DataParallelOptions{}, arena.replica());
-                            policy_state.start();
-                            arena.fill(world.rank(), 0, 0);
-                            cases::step(policy_state, arena);
+                            cases::AfterAStep<PolicyState> rank(counted);
+                            PolicyState& policy_state = rank.policy_state;
                             policy_state.before_save();
                             if (world.rank() == 0) saved = sk::train::to_bytes(policy_state), kind = policy_state.saved_as();
                             total(world, policy_state, before);
@@ -86,11 +83,8 @@ TEST_CASE("what a training has kept is forgotten where a file has nothing of it"
   using PolicyState = cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::TopK<4>>>>;
   CHECK_NOTHROW(sk::spawn(2,
                           [&](sk::ThreadComm& world) {
-                            cases::Arena arena;
-                            PolicyState policy_state(world, sk::parallel::DataParallelOptions{}, arena.replica());
-                            policy_state.start();
-                            arena.fill(world.rank(), 0, 0);
-                            cases::step(policy_state, arena);
+                            cases::AfterAStep<PolicyState> rank(world);
+                            PolicyState& policy_state = rank.policy_state;
                             const std::vector<float> kept = policy_state.exchange().residual();
                             RANK_CHECK(*std::max_element(kept.begin(), kept.end()) > 0.1f);
                             policy_state.forget();
@@ -105,14 +99,12 @@ TEST_CASE("residuals are taken of a file whose compressor has learnt another num
   using One = cases::PolicyStateOf<sk::ThreadComm, sk::parallel::Compress<sk::comm::ErrorFeedback<sk::comm::PowerSgd<1>>>>;
   CHECK_NOTHROW(sk::spawn(2,
                           [&](sk::ThreadComm& world) {
-                            cases::Arena arena;
-                            Two two(world, sk::parallel::DataParallelOptions{}, arena.replica());
-                            two.start();
-                            arena.fill(world.rank(), 0, 0);
-                            cases::step(two, arena);
+                            cases::AfterAStep<Two> rank(world);
+                            Two& two = rank.policy_state;
                             two.before_save();
-                            std::vector<std::byte> saved = sk::train::to_bytes(two);
+                            const std::vector<std::byte> saved = sk::train::to_bytes(two);
                             world.barrier();
+                            cases::Arena arena;
                             One one(world, sk::parallel::DataParallelOptions{}, arena.replica());
                             one.start();
                             sk::train::from_bytes(std::span<const std::byte>(saved), one);
@@ -181,11 +173,8 @@ TEST_CASE("what all ranks' residuals take is memory of the rank that writes them
   std::vector<std::size_t> kept(3), own(3);
   CHECK_NOTHROW(sk::spawn(3,
                           [&](sk::ThreadComm& world) {
-                            cases::Arena arena;
-                            PolicyState policy_state(world, sk::parallel::DataParallelOptions{}, arena.replica());
-                            policy_state.start();
-                            arena.fill(world.rank(), 0, 0);
-                            cases::step(policy_state, arena);
+                            cases::AfterAStep<PolicyState> rank(world);
+                            PolicyState& policy_state = rank.policy_state;
                             const auto r = static_cast<std::size_t>(world.rank());
                             const std::size_t nothing = sk::train::to_bytes(policy_state).size();
                             policy_state.before_save();
