@@ -8,7 +8,9 @@
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Per sample, kept from forward to backward: scalars and bytes, enough for any scalar type.
-constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) { return runs_direct<float>(g) ? 0 : g.conv.out_count(); }
+constexpr long conv_relu_pool_saved(const ConvReluPoolGeometry& g) {
+  return conv2d_kernel<float>(g) == Conv2dKernel::direct ? 0 : g.conv.out_count();
+}
 /// Bytes that a sample keeps from forward to backward besides: the winners of the windows.
 constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
   return !g.pooled() ? 0 : takes_direct(g) ? DirectPlan{g}.winner_bytes() : g.out_count();
@@ -17,7 +19,7 @@ constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
 /// Convolution, ReLU and max-pooling as one operation; each of the latter two may be absent.
 template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   using Conv = Conv2d<Scalar, G.conv>;
-  static constexpr bool direct = runs_direct<Scalar>(G);
+  static constexpr bool direct = conv2d_kernel<Scalar>(G) == Conv2dKernel::direct;
   static constexpr auto name_of() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{G}>::name;
     else if constexpr (Conv::onednn)

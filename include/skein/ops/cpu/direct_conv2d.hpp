@@ -93,8 +93,8 @@ template <class Scalar, DirectPlan P> struct DirectConv2d {
   }
 };
 #else
-template <class Scalar, DirectPlan P> struct DirectConv2d;  // never named: runs_direct says no
-template <class Scalar, DirectPlan P> struct DenseWeights;  // nor this: is_gathered says no
+template <class Scalar, DirectPlan P> struct DirectConv2d;  // never named: conv2d_kernel chooses another
+template <class Scalar, DirectPlan P> struct DenseWeights;  // nor this
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
