@@ -63,7 +63,10 @@ TEST_CASE("epochs of a fit count on from those of the last one, also where that 
   state.position().rate_factor = 0.5;
   training.made = 9;
   CHECK(state.epochs_before() == 3);
+  state.enter_epoch();  // and an exception ends it there: the sums stay the train step's until another fit begins
+  CHECK(state.within_epoch());
   state.begin(order, 4, 3, none, training);
+  CHECK(!state.within_epoch());
   CHECK(state.position().base == 3);
   CHECK(state.epoch_number() == 4);
   CHECK(state.position().step == 0);

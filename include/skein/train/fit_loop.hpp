@@ -53,7 +53,7 @@ template <class Scalar> class FitLoop {
   void end_epoch(Work& work);
   void end_loaded_epoch(Work& work);
   bool nothing_to_do(const FitOptions& options);
-  void go_on(Steps& steps, const data::DatasetView& train, int epochs, KeptObjects& kept);
+  bool go_on(Steps& steps, const data::DatasetView& train, int epochs, KeptObjects& kept);
   void compare_weights(Work& work, const std::string& when);
   void compare_and_commit(Work& work);
   void commit(Work& work);
@@ -66,13 +66,11 @@ template <class Scalar> class FitLoop {
   FitState state_;
   ExecutorOptions memory_{};  // of the last fit
   long predicted_ = 0;        // samples for which predictions have made memory; 0: a fit or an evaluation has
-  bool fitting_ = false;      // within an epoch: its sums are the train step's
-  bool noted_ = false;
+  bool noted_ = false;        // the train step's note was shown
   std::int64_t left_out_ = 0;
   Work* work_ = nullptr;               // of the fit that is going on
   FitCommits::Pointer commits_;        // the same
   const KeptObjects* kept_ = nullptr;  // the same
-  bool from_commit_ = false;           // this fit goes on from one
 };
 
 #if SKEIN_COMPILED

@@ -32,15 +32,14 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   const Forget forget{*this};
   commits_ = options.checkpoint.folder.commits({.keep = options.checkpoint.keep, .async = options.checkpoint.async}, steps);
   kept_ = &kept;
-  if (commits_) go_on(steps, train, options.epochs, kept);
-  if (nothing_to_do(options)) return std::exchange(history(), History{});
+  if (commits_ && go_on(steps, train, options.epochs, kept) && nothing_to_do(options)) return std::exchange(history(), History{});
   FitBatches<Scalar> batches(steps, train, options, facts_, state_.seed_of(options.seed, facts_.seed));
   memory_ = {.execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
   batches.reserve(steps, memory_);
   Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
-  fitting_ = false, predicted_ = 0;  // an exception may have left the fit before within an epoch
+  predicted_ = 0;
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
   work_ = &work;
@@ -73,19 +72,19 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
   return end(work);
 }
 
-/// Whether a fit that goes on from a commit has nothing to do: its training has had all its epochs, or was ended for good. Then
-/// it prints a line about it, and the callbacks become those of the commit.
+/// Whether the training of a commit, with which this fit goes on, has had all its epochs, or was ended for good. Then it prints a
+/// line about it, and the callbacks become those of the commit.
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
-  if (!std::exchange(from_commit_, false) || !(place().ended || place().epoch >= options.epochs)) return false;
+  if (!place().ended && place().epoch < options.epochs) return false;
   Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(place(), options.epochs));
   Callbacks callbacks(options.callbacks);
   state_.end_without_fit(callbacks, facts_.rank);
   return true;
 }
 
-/// From the newest commit of the folder, if that is further than a training that was loaded. Throws ArgumentError, and changes
-/// nothing, where that has had more epochs than are asked for, or its samples were prepared otherwise.
-template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::DatasetView& train, int epochs, KeptObjects& kept) {
+/// True: this fit goes on from the newest commit of the folder, which is further than a training that was loaded. Throws
+/// ArgumentError, and changes nothing, where that has had more epochs than are asked for, or its samples were prepared otherwise.
+template <class Scalar> bool FitLoop<Scalar>::go_on(Steps& steps, const data::DatasetView& train, int epochs, KeptObjects& kept) {
   const auto check = [&](const TrainingPosition& there, const KeptObjects& beside) {
     if (!there.ended && there.epoch + (there.step > 0 ? 1 : 0) > epochs)
       refuse_fewer_epochs(commits_->nothing_to_do(there, epochs), there, epochs);
@@ -93,10 +92,10 @@ template <class Scalar> void FitLoop<Scalar>::go_on(Steps& steps, const data::Da
   };
   const auto found = commits_->go_on(state_.loaded() ? steps.steps() : -1, state_.epochs_before(),
                                      state_.goes_on() ? place().first_step : steps.steps(), check);
-  if (!found) return;
+  if (!found) return false;
   std::swap(kept, found->records.kept);
   resume(steps, std::move(found->records));
-  from_commit_ = true;
+  return true;
 }
 
 template <class Scalar> void FitLoop<Scalar>::commit(Work& work) {
@@ -128,14 +127,13 @@ template <class Scalar> TrainingPosition FitLoop<Scalar>::position_for_file(Step
 
 template <class Scalar> TrainingPosition FitLoop<Scalar>::position_of_all(Steps& steps) {
   TrainingPosition at = place();
-  if (fitting_) at.sums = steps.totals();
+  if (state_.within_epoch()) at.sums = steps.totals();
   reduce_sums(at, steps.facts(), steps);
   return at;
 }
 
 template <class Scalar> void FitLoop<Scalar>::resume(Steps& steps, FileRecords&& records) {
   state_.resume(steps.facts(), std::move(records));
-  fitting_ = false;
 }
 
 template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
@@ -193,7 +191,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   work.figures.begin_epoch(place().samples), work.factor = 1;
   int pending = 0;      // batches of the accumulation that have gone
   StepSamples waiting;  // their samples
-  steps.set_totals(place().sums), fitting_ = true;
+  steps.set_totals(place().sums), state_.enter_epoch();
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.batches.training().epoch(number)) {
     const optim::StepOptions step = work.step_options(batch, pending);
@@ -218,7 +216,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   }
   place().sums = steps.totals();
   work.judge.look(place().sums, epoch_number(), work.factor);
-  fitting_ = false;
+  state_.leave_epoch();
   if (const std::string_view note = steps.note(); !note.empty() && !std::exchange(noted_, true))  // once
     work.progress.line(std::string(note));
   if (place().step == count) end_epoch(work);  // else it was stopped within the epoch

@@ -24,6 +24,14 @@ nn::LossSums sum_over_ranks(SavedTraining& training, const nn::LossSums& own);
 /// Adds up the sums of an epoch over the ranks, where they are each rank's own; `at` keeps those of each as well.
 void reduce_sums(TrainingPosition& at, const FitFacts& facts, SavedTraining& training);
 
+/// When a training is looked at. resume() makes it loaded, begin() outside_epoch, enter_epoch() and leave_epoch() what they say;
+/// an exception leaves it where it was.
+enum class FitMoment {
+  outside_epoch,  ///< between two epochs, between two fits, or before the first: the sums are the position's
+  in_epoch,       ///< its steps are made, or an exception ended them: the sums are the train step's
+  loaded,         ///< the next fit goes on with the position, or begins anew with the weights
+};
+
 /// The state of one training. It knows nothing of steps or networks.
 class FitState {
  public:
@@ -38,8 +46,8 @@ class FitState {
   /// It becomes what a file says, and goes on from there at the next fit.
   void resume(const FitFacts& facts, FileRecords&& records);
   /// A loaded one whose fit has not begun; and whether that fit goes on with it, or begins anew with its weights.
-  bool loaded() const { return resumed_; }
-  bool goes_on() const { return resumed_ && (place_.running || place_.epoch > 0); }
+  bool loaded() const { return moment_ == FitMoment::loaded; }
+  bool goes_on() const { return loaded() && (place_.running || place_.epoch > 0); }
   /// Epochs before the next fit.
   std::int64_t epochs_before() const { return goes_on() ? place_.base : place_.base + place_.epoch + (place_.step > 0 ? 1 : 0); }
   /// The seed of the samples' order: the one asked for, else that of a loaded training's file, else the model's.
@@ -55,7 +63,12 @@ class FitState {
   /// There is no fit to be made: the callbacks become those of the file.
   void end_without_fit(Callbacks& callbacks, int rank);
   /// The fit of a rank that serves is over.
-  void served() { place_.running = resumed_ = false; }
+  void served() { place_.running = false, moment_ = FitMoment::outside_epoch; }
+
+  /// The first step of an epoch is next; its last one was made.
+  void enter_epoch() { moment_ = FitMoment::in_epoch; }
+  void leave_epoch() { moment_ = FitMoment::outside_epoch; }
+  bool within_epoch() const { return moment_ == FitMoment::in_epoch; }
 
   /// Writes the callbacks' states down.
   void keep_callbacks();
@@ -79,8 +92,7 @@ class FitState {
   std::string callback_failure_;
   std::string callback_state_;    // of a loaded training, until its fit begins
   std::string loaded_optimizer_;  // the same: lines of NamedValues
-  bool resumed_ = false;          // loaded
-  bool loaded_whole_ = false;     // the loaded fit had made all its epochs
+  FitMoment moment_ = FitMoment::outside_epoch;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

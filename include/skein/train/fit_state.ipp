@@ -45,10 +45,9 @@ SKEIN_INLINE void FitState::resume(const FitFacts& facts, FileRecords&& records)
   history_ = std::move(records.history);
   callback_state_ = std::move(records.callbacks);
   callback_failure_.clear();
-  loaded_whole_ = !place_.running;
   loaded_optimizer_ = std::move(records.optimizer);
   loaded_seed_ = Seed{place_.order.seed};
-  resumed_ = true;
+  moment_ = FitMoment::loaded;
 }
 
 SKEIN_INLINE Seed FitState::seed_of(Seed asked, Seed of_model) const {
@@ -58,7 +57,7 @@ SKEIN_INLINE Seed FitState::seed_of(Seed asked, Seed of_model) const {
 
 SKEIN_INLINE void FitState::describe(Seed asked, Seed of_model, NamedValues& to) const {
   to.add("the seed (.seed, else the model's)", seed_of(asked, of_model).value);
-  to.add("whether load() was called", resumed_);
+  to.add("whether load() was called", loaded());
 }
 
 SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, int epochs, Callbacks& callbacks,
@@ -83,7 +82,7 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
   callback_state_.clear();
   callbacks_ = &callbacks;
   loaded_optimizer_.clear();
-  resumed_ = false;
+  moment_ = FitMoment::outside_epoch;
   place_.running = true;
   place_.ended = false;
   place_.order = order;
@@ -97,13 +96,13 @@ SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank, bool 
 
 SKEIN_INLINE void FitState::go_on_with(Callbacks& callbacks, int rank) const {
   if (callback_state_.empty()) return;
-  if (callbacks.size() > 0) load_callbacks(callbacks, rank, loaded_whole_);
+  if (callbacks.size() > 0) load_callbacks(callbacks, rank, !place_.running);
   else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
 }
 
 SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
   if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, rank, false);
-  resumed_ = place_.running = false;
+  served();
 }
 
 SKEIN_INLINE void FitState::keep_callbacks() {
