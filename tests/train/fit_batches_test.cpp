@@ -86,7 +86,7 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
   at.sums = {10, 20, 15};
   for (int i = 0; i < 2; ++i) figures.count_step();
 
-  const sk::train::EpochRecord epoch = figures.epoch(at, 0.5);
+  const sk::train::EpochRecord epoch = figures.epoch(at, at.sums, 0.5);
   CHECK(epoch.epoch == 4);
   CHECK(epoch.training.loss == 0.5);
   CHECK(epoch.training.accuracy == 0.75);
@@ -110,7 +110,7 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
   at.sums = {4, 8, 6};
   CHECK(figures.progress(at, 4, 3, before + 6).accuracy == 0.75);
   facts.labels = false;
-  CHECK(figures.epoch(at, 1).training.accuracy != figures.epoch(at, 1).training.accuracy);
+  CHECK(figures.epoch(at, at.sums, 1).training.accuracy != figures.epoch(at, at.sums, 1).training.accuracy);
 }
 
 TEST_CASE("samples a second are of the samples that this fit has trained on, not of those before a file was saved") {
@@ -122,7 +122,7 @@ TEST_CASE("samples a second are of the samples that this fit has trained on, not
   sk::train::TrainingPosition at;
   at.samples = 900'000'000'000;
   at.sums = {10, 20, 15};
-  CHECK(std::isnan(figures.epoch(at, 1).samples_per_second));  // the file was saved after the last step
+  CHECK(std::isnan(figures.epoch(at, at.sums, 1).samples_per_second));  // the file was saved after the last step
   at.samples += 20;
   CHECK(figures.progress(at, 4, 3, sk::seconds_now() + 10).samples_per_second == Approx(2).epsilon(0.01));
 }

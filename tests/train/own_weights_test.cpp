@@ -11,6 +11,7 @@
 #include <skein/train/own_arrays.hpp>
 
 #include "../support/own_weights_cases.hpp"
+#include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -82,4 +83,46 @@ TEST_CASE("a commit of ranks with weights of their own goes on where all have th
   CHECK_NOTHROW(on_ranks(2, same, adam, {.folder = folder / "same"}));
   CHECK_NOTHROW(on_ranks(1, average, adam, {.folder = folder / "one"}));
   CHECK_NOTHROW(on_ranks(3, average, adam, {.folder = folder / "three"}));
+}
+
+namespace {
+/// Throws while `*throws`.
+struct Throwing {
+  const bool* throws;
+  double none[1] = {0};
+  std::string_view name() const { return "throwing"; }
+  template <class Scalar> void add(sk::train::Rows<Scalar>, sk::train::Labels) const {
+    if (*throws) throw own::Killed{};
+  }
+  std::span<double> sums() { return none; }
+  double value() const { return 1; }
+};
+}  // namespace
+
+TEST_CASE("a file that is saved after a validation that threw has the sums of its epoch once", "[train]") {
+  const support::TemporaryFolder folder;
+  const support::Points points(78, {1, {5}});
+  double expected = 0, loaded = 0;
+  sk::spawn(3, [&](sk::ThreadComm& world) {
+    bool throws = false;
+    sk::FitOptions options{.epochs = 1, .batch = 13, .progress = false, .threads = 1};
+    options.validate = points.set();
+    options.metrics = {Throwing{&throws}};
+    const sk::parallel::ModelAverage average{world, sk::parallel::Period<7>{}};
+    own::Model whole{sk::Seed{3}}, broken{sk::Seed{3}}, again{sk::Seed{5}};
+    sk::Trainer first{whole, sk::nn::CrossEntropy{}, sk::optim::Sgd{}, average};
+    const double of_whole = first.fit(points.set(), options).back().training.accuracy;
+    sk::Trainer second{broken, sk::nn::CrossEntropy{}, sk::optim::Sgd{}, average};
+    throws = true;
+    try {
+      second.fit(points.set(), options);
+    } catch (const own::Killed&) { throws = false; }
+    second.save(folder / "epoch.skein");
+    sk::Trainer third{again, sk::nn::CrossEntropy{}, sk::optim::Sgd{}, average};
+    third.load(folder / "epoch.skein");
+    const double resumed = third.fit(points.set(), options).back().training.accuracy;
+    if (world.rank() == 0) loaded = resumed, expected = of_whole;
+  });
+  CHECK(expected > 0);
+  CHECK(loaded == expected);
 }

@@ -37,13 +37,13 @@ template <class Scalar> class FitFigures {
   void count_step() { ++steps_done_; }
   void count_own(std::int64_t samples) { own_ += samples; }
 
-  /// The record of the training in an epoch that ends, where its sums are those of all ranks.
-  EpochRecord epoch(const TrainingPosition& at, double factor) const {
+  /// The record of the training in an epoch that ends, with the sums of all ranks.
+  EpochRecord epoch(const TrainingPosition& at, const nn::LossSums& sums, double factor) const {
     EpochRecord record;
     record.epoch = static_cast<int>(at.base + at.epoch) + 1;
     record.step = steps_.steps();
-    record.training.loss = mean_of(at.sums);
-    if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(at.sums, at.samples);
+    record.training.loss = mean_of(sums);
+    if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(sums, at.samples);
     record.learning_rate = steps_.rate() * factor;
     const double trained = seconds_of_epoch();
     if (at.samples > before_) record.samples_per_second = static_cast<double>(at.samples - before_) / trained;

@@ -235,11 +235,12 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   Steps& steps = work.steps;
   const std::int64_t number = place().base + place().epoch;
   steps.epoch_ends(number);
-  if (facts_.local_sums) place().sums = sum_over_ranks(steps, place().sums);
-  work.judge.look(place().sums, epoch_number(), work.factor);
+  // The position keeps this rank's own: what is saved after an exception of here adds them up itself.
+  const nn::LossSums sums = facts_.local_sums ? sum_over_ranks(steps, place().sums) : place().sums;
+  work.judge.look(sums, epoch_number(), work.factor);
   work.judge.look_at_parts(epoch_number(), work.factor);
   work.judge.end_of_epoch(work.progress, place().samples == 0);
-  EpochRecord record = work.figures.epoch(place(), work.factor);
+  EpochRecord record = work.figures.epoch(place(), sums, work.factor);
   if (auto* const validation = work.batches.validation()) {
     steps.average_buffers();
     record.validation = evaluate_loader(steps, facts_, *validation, work.metrics);
