@@ -4,6 +4,7 @@
 #include <skein/core/environment.ipp>
 #include <skein/core/error.ipp>
 #include <skein/core/flags.ipp>
+#include <skein/core/input_file.ipp>
 #include <skein/core/named_values.ipp>
 #include <skein/core/run.ipp>
 #include <skein/core/step_clock.ipp>

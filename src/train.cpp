@@ -26,7 +26,6 @@
 #include <skein/train/hash.ipp>
 #include <skein/train/history.ipp>
 #include <skein/train/in_archive.ipp>
-#include <skein/train/input_file.ipp>
 #include <skein/train/kept_objects.ipp>
 #include <skein/train/manifest.ipp>
 #include <skein/train/metrics/area_under_curve.ipp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/core/atomic_file.hpp>
 #include <skein/core/no_size_signal.hpp>
-#include <skein/train/input_file.hpp>
+#include <skein/core/input_file.hpp>
 
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -95,7 +95,7 @@ TEST_CASE("what cannot be written is a FileError with the reason") {
 TEST_CASE("an input file reads whole blocks or throws with the byte") {
   support::TemporaryFolder folder;
   put(folder / "x", "0123456789");
-  const sk::train::InputFile file(folder / "x");
+  const sk::InputFile file(folder / "x");
   CHECK(file.size() == 10);
   char block[5] = {};
   file.read_at(6, block, 4);
@@ -130,10 +130,10 @@ TEST_CASE("after a write that failed the old file stays, also where the program 
 
 TEST_CASE("what is no regular file is refused without waiting for it") {
   support::TemporaryFolder folder;
-  CHECK_THROWS_WITH(sk::train::InputFile(folder / "none"), (folder / "none") + ": cannot be opened: No such file or directory");
-  CHECK_THROWS_WITH(sk::train::InputFile(folder / "."), (folder / ".") + ": is not a regular file");
+  CHECK_THROWS_WITH(sk::InputFile(folder / "none"), (folder / "none") + ": cannot be opened: No such file or directory");
+  CHECK_THROWS_WITH(sk::InputFile(folder / "."), (folder / ".") + ": is not a regular file");
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  CHECK_THROWS_WITH(sk::train::InputFile(folder / "pipe"), (folder / "pipe") + ": is not a regular file");
+  CHECK_THROWS_WITH(sk::InputFile(folder / "pipe"), (folder / "pipe") + ": is not a regular file");
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <sys/resource.h>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -14,6 +15,7 @@
 #include <skein/data/write_image_folder.hpp>
 
 #include <catch2/catch.hpp>
+#include "../support/processes.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 #include "fixtures/gray_jpeg.hpp"
@@ -112,6 +114,28 @@ TEST_CASE("A folder of images that was moved from is as it was, also within chos
   CHECK((first.size() == 6 && first.target() == Target::labels(3)));
   CHECK(sample(first, 5, label) == x);
   CHECK(label == same);
+}
+
+TEST_CASE("A PNG file that cannot be written leaves the old one, also where files have a greatest size") {
+  const support::TemporaryFolder folder;
+  const auto picture = [](int side, unsigned char grain) {
+    ImageBytes image{{side, side}, 1, std::vector<std::uint8_t>(static_cast<std::size_t>(side) * static_cast<std::size_t>(side))};
+    for (std::size_t i = 0; i < image.values.size(); ++i) image.values[i] = static_cast<std::uint8_t>(i * i * grain >> 3);
+    return image;
+  };
+  write_png(folder / "a.png", picture(8, 3));
+  const std::string before = bytes_of(folder / "a.png");
+  const support::Child child = support::start_process([&]() -> std::string {
+    const rlimit small{100, 100};
+    if (::setrlimit(RLIMIT_FSIZE, &small) != 0) return "no limit";
+    return fault([&] { write_png(folder / "a.png", picture(64, 5)); });
+  });
+  CHECK_THAT(support::wait_for(child), Contains("a.png.partial (byte 100): cannot be written"));
+  CHECK(bytes_of(folder / "a.png") == before);
+  std::filesystem::create_symlink("a.png", folder / "link.png");
+  write_png(folder / "link.png", picture(16, 7));  // what it leads to is written
+  CHECK(std::filesystem::is_symlink(folder / "link.png"));
+  CHECK(read_image(folder / "a.png", 1).values == picture(16, 7).values);
 }
 
 TEST_CASE("Images of a folder become gray, and of one size, in bytes") {
@@ -231,7 +255,10 @@ TEST_CASE("Every cut of a PNG file is refused, and so is a size that is not mean
   CHECK_THAT(fault([&] { (void)read_image(path); }), Contains("is neither a PNG nor a JPEG file"));
   CHECK_THAT(fault([&] { (void)read_image(path, 2); }), Contains("not 2"));
   CHECK_THAT(fault([&] { write_png(path, {{2, 2}, 3, values}); }), Contains("has other than 300 values"));
-  CHECK_THAT(fault([&] { write_png(folder / "no/image.png", {{10, 10}, 3, values}); }), Contains("cannot be written"));
+  CHECK_THAT(fault([&] {
+               write_png(folder / "no/image.png", {{10, 10}, 3, values});
+             }),
+             Contains("no/image.png.partial: cannot be created"));
 }
 
 TEST_CASE("Of more than ten classes without names each keeps its number") {

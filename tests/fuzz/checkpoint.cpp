@@ -78,7 +78,7 @@ void seal(std::vector<std::byte>& bytes) {
 }
 void read_checkpoint(std::span<const std::byte> bytes, st::Verify verify) {
   try {
-    st::CheckpointReader reader(st::InputFile(bytes, "fuzzed"), verify);
+    st::CheckpointReader reader(skein::InputFile(bytes, "fuzzed"), verify);
     for (const st::SectionInfo& info : reader.sections()) {
       try {
         float values[64];

@@ -16,7 +16,7 @@
 namespace sk = skein;
 using sk::train::CheckpointReader;
 using sk::train::CheckpointWriter;
-using sk::train::InputFile;
+using sk::InputFile;
 
 namespace {
 constexpr sk::Extents weight_extents{2, {3, 5}};

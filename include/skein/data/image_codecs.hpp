@@ -10,8 +10,10 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/atomic_file.hpp"
+#include "../core/error.hpp"
+#include "../core/input_file.hpp"
 #include "image_file.hpp"
-#include "map_npy.hpp"
 
 #if SKEIN_WITH_IMAGES
 #include <png.h>
@@ -146,8 +148,12 @@ inline ImageBytes decode_image(const ImageSource& from, int channels) {
 }
 
 inline ImageBytes read_image_file(const std::string& path, int channels, long pixel_limit) {
-  const MappedFile file = map_file(path);
-  return skein::detail::reading(path, [&] { return decode_image({path, {file.bytes.get(), file.size}, pixel_limit}, channels); });
+  return skein::detail::reading(path, [&] {
+    const InputFile file(path);
+    std::vector<unsigned char> bytes(static_cast<std::size_t>(file.size()));
+    file.read_at(0, bytes.data(), bytes.size());
+    return decode_image({path, bytes, pixel_limit}, channels);
+  });
 }
 
 inline void write_png_file(const std::string& path, const ImageBytes& image) {
@@ -162,8 +168,13 @@ inline void write_png_file(const std::string& path, const ImageBytes& image) {
   about.height = static_cast<png_uint_32>(image.size.height);
   about.width = static_cast<png_uint_32>(image.size.width);
   about.format = image.channels == 1 ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB;
-  if (!png_image_write_to_file(&about, path.c_str(), 0, image.values.data(), 0, nullptr))
+  AtomicFile file(path);
+  std::vector<unsigned char> bytes(PNG_IMAGE_PNG_SIZE_MAX(about));
+  png_alloc_size_t size = bytes.size();
+  if (!png_image_write_to_memory(&about, bytes.data(), &size, 0, image.values.data(), 0, nullptr))
     throw FileError(path, -1, std::string("cannot be written: ") + about.message);
+  file.append(bytes.data(), size);
+  file.commit();
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail

@@ -14,11 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "../core/input_file.hpp"
 #include "../core/shape.hpp"
 #include "archive.hpp"
 #include "checkpoint_writer.hpp"
 #include "hash.hpp"
-#include "input_file.hpp"
 #include "pieces.hpp"
 #include "section.hpp"
 

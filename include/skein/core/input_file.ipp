@@ -5,7 +5,7 @@
 
 SKEIN_BEGIN_COLD
 
-namespace skein::inline SKEIN_ABI::train {
+namespace skein::inline SKEIN_ABI {
 
 SKEIN_INLINE InputFile::InputFile(const std::string& path) : path_(path) {
   file_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // non-blocking: a pipe must not make us wait
@@ -59,6 +59,6 @@ SKEIN_INLINE void InputFile::read_at(long long offset, void* bytes, std::size_t 
   }
 }
 
-}  // namespace skein::inline SKEIN_ABI::train
+}  // namespace skein::inline SKEIN_ABI
 
 SKEIN_END_COLD

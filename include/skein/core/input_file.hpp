@@ -13,9 +13,9 @@
 #include <unistd.h>
 #include <utility>
 
-#include "../core/error.hpp"
+#include "error.hpp"
 
-namespace skein::inline SKEIN_ABI::train {
+namespace skein::inline SKEIN_ABI {
 
 /// Opens for reading; every failure is a FileError with path and offset.
 class InputFile {
@@ -40,7 +40,7 @@ class InputFile {
   long long size_ = 0;
 };
 
-}  // namespace skein::inline SKEIN_ABI::train
+}  // namespace skein::inline SKEIN_ABI
 
 #if !SKEIN_COMPILED
 #include "input_file.ipp"
