@@ -294,6 +294,28 @@ TEST_CASE("categories that are numbers stay numbers where a file has texts besid
         std::vector<float>{0, 1});
 }
 
+TEST_CASE("categories that are whole numbers up to 2^53 are found as they stand in the file") {
+  const std::vector<std::string> times{"1669734000000000", "1669735000000000"};
+  const Table numbers = parse_csv("time,y\n1669734000000000,0\n1669735000000000,1\n", "t.csv");
+  CHECK(numbers.text(0, 0) == times[0]);
+  const std::vector<float> one_each{1, 0, 0, 1};
+  TableEncoder given, learnt, texts;
+  given.one_hot({"time"}, {.unknown = FillCategory::zeros, .categories = times});
+  CHECK(values(given.fit(numbers).encode(numbers)) == one_each);
+  CHECK(values(learnt.one_hot({"time"}).fit(numbers).encode(numbers)) == one_each);
+  CHECK(learnt.categories("time") == times);
+  texts.one_hot({"time"});  // a text beside it makes it a column of texts
+  texts.fit(parse_csv("time,y\n1669734000000000,0\nA1,1\n", "t.csv"));
+  CHECK(values(texts.encode(parse_csv("time\n1669734000000000\n", "n.csv"))) == std::vector<float>{1, 0});
+  CHECK(sk::data::detail::CategoryOf(numbers.of(0), {"1.669734e+15"}, false)(0) == 0);  // as an older file has it
+}
+
+TEST_CASE("a column without a text that becomes numbers has missing ones") {
+  sk::data::Column column("x", std::vector<std::string>{"", ""});
+  column.take_as_numbers();
+  CHECK((column.missing(0) && column.missing(1) && std::isnan(column.number(0))));
+}
+
 TEST_CASE("categories that are whole numbers beyond what a double tells apart are refused, and taken as texts") {
   const std::string text = "user,y\n9007199254740992,0\n9007199254740993,1\n12,0\n";
   TableEncoder encoder;

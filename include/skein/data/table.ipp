@@ -17,7 +17,8 @@ SKEIN_INLINE std::string rounded(double number) {
 }
 SKEIN_INLINE std::string shortest(double number) {
   char text[32];
-  const bool whole = std::fabs(number) < 1e15 && number == std::trunc(number) && !(number == 0 && std::signbit(number));
+  constexpr double most = 9007199254740992.0;  // 2^53: whole numbers up to it are what stands in a file
+  const bool whole = std::fabs(number) <= most && number == std::trunc(number) && !(number == 0 && std::signbit(number));
   return {text, whole ? std::to_chars(text, text + sizeof text, static_cast<std::int64_t>(number)).ptr
                       : std::to_chars(text, text + sizeof text, number).ptr};
 }
@@ -131,6 +132,7 @@ SKEIN_INLINE void Column::append_by_text(const Column& other) {
 SKEIN_INLINE void Column::take_as_numbers() {
   values_.resize(static_cast<std::size_t>(texts_.size()));
   for (std::int32_t i = 0; i < texts_.size(); ++i) detail::parse_number(texts_[i], values_[static_cast<std::size_t>(i)]);
+  for (std::size_t i = 0; values_.empty() && i < integers_.size(); ++i) integers_[i] = missing_integer;  // there is no text
   text_ = false;
 }
 

@@ -21,7 +21,7 @@ SKEIN_INLINE std::string as_number(std::string_view text) {
 
 SKEIN_INLINE CategoryOf::CategoryOf(const Column& column, const std::vector<std::string>& categories, bool of_texts)
     : column_(column), of_texts_(of_texts) {
-  for (const std::string& category : categories) known_.add(category);
+  for (const std::string& category : categories) known_.add(of_texts ? category : as_number(category));  // a file may say 1e+15
   if (column.is_text())
     for (std::int32_t i = 0; i < column.texts().size(); ++i)
       numbers_.push_back(of_texts ? find(column.texts()[i]) : find(as_number(column.texts()[i])));
