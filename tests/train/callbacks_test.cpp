@@ -407,6 +407,17 @@ TEST_CASE("the reduction on a plateau agrees with PyTorch's ReduceLROnPlateau") 
                     "EarlyStopping: .least_change is -0.1: give 0 or more");
 }
 
+TEST_CASE("the reduction on a plateau takes a finite value for better than an infinite one") {
+  ReduceOnPlateau reduce{.factor = 0.5, .patience = 0};
+  FitControl control;
+  int number = 0;
+  for (const double loss : {std::numeric_limits<double>::infinity(), 3.0, 2.0, 1.0}) {
+    auto record = epoch(++number, loss);
+    reduce.on_epoch_end(record, control);
+    CHECK(control.rate_factor() == 1);
+  }
+}
+
 TEST_CASE("the reduction on a plateau does not raise a rate that is lower already") {
   ReduceOnPlateau reduce{.patience = 0, .least_factor = 0.1};
   FitControl control;

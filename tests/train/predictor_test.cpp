@@ -109,6 +109,10 @@ TEST_CASE("A predictor normalises raw images as the file says, and refuses norma
   trainer.keep(train.normalization());
   trainer.save(folder / "new");
   // [end]
+  for (const std::string& name : {std::string(), std::string("a\tb"), std::string("gr\xF6\xDF"), std::string(501, 'n')})
+    CHECK_THROWS_WITH(trainer.keep(name, 1), Catch::StartsWith("keep: ") && Catch::Contains("is no name of an object in a file"));
+  trainer.keep(std::string(500, 'n'), 1);
+  CHECK_NOTHROW(trainer.save(folder / "long"));
   sk::Trainer silent{trained, nn::CrossEntropy{}, sk::optim::Adam{}};
   silent.save(folder / "old");
   const auto expected = values(trainer.predict(train));

@@ -40,7 +40,8 @@ SKEIN_INLINE void ReduceOnPlateau::on_fit_begin(FitControl&) {
 }
 
 SKEIN_INLINE void ReduceOnPlateau::on_epoch_end(EpochRecord& epoch, FitControl& control) {
-  if (best.improved_by(epoch, watch, threshold * std::fabs(best.value), "ReduceOnPlateau")) bad_epochs = 0;
+  if (best.improved_by(epoch, watch, std::isfinite(best.value) ? threshold * std::fabs(best.value) : 0, "ReduceOnPlateau"))
+    bad_epochs = 0;
   else ++bad_epochs;
   if (cooling > 0) --cooling, bad_epochs = 0;
   if (bad_epochs <= patience) return;

@@ -24,7 +24,9 @@ template <class T> concept HasFingerprint = requires(const T& object) {
 /// "fingerprint/<name>".
 class KeptObjects {
  public:
+  /// Throws ArgumentError for a name that no file can have: one of control characters, not of UTF-8, or of more than 500 bytes.
   template <class T> void set(const std::string& name, const T& object) {
+    check_name(name);
     Object& kept = objects_[name];
     kept = {to_bytes(object), 0};
     if constexpr (HasFingerprint<T>) kept.fingerprint = object.fingerprint();
@@ -47,6 +49,7 @@ class KeptObjects {
   void read(CheckpointReader& reader);
 
  private:
+  static void check_name(const std::string& name);
   const std::vector<std::byte>& bytes(std::string_view name) const;
 
   struct Object {

@@ -3,16 +3,28 @@
 #pragma once
 #include <utility>
 
+#include "../core/error.hpp"
+#include "../core/text.hpp"
 #include "kept_objects.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
+inline constexpr std::string_view kept_prefix = "kept/", fingerprint_prefix = "fingerprint/";  // of sections
+
+SKEIN_INLINE void KeptObjects::check_name(const std::string& name) {
+  constexpr std::size_t most = detail::longest_section_name - fingerprint_prefix.size();
+  if (!name.empty() && name.size() <= most && is_plain_text(name)) return;
+  throw ArgumentError(text("keep: {} is no name of an object in a file: give 1 to {} bytes of UTF-8 without control characters",
+                           in_quotes(name), most));
+}
+
 SKEIN_INLINE void KeptObjects::write(CheckpointWriter& writer) const {
   for (const auto& [name, object] : objects_) {
-    writer.add_object("kept/" + name, std::string(reinterpret_cast<const char*>(object.bytes.data()), object.bytes.size()));
-    if (object.fingerprint != 0) writer.add_object("fingerprint/" + name, object.fingerprint);
+    writer.add_object(std::string(kept_prefix) + name,
+                      std::string(reinterpret_cast<const char*>(object.bytes.data()), object.bytes.size()));
+    if (object.fingerprint != 0) writer.add_object(std::string(fingerprint_prefix) + name, object.fingerprint);
   }
 }
 
@@ -35,12 +47,13 @@ SKEIN_INLINE void KeptObjects::add_missing(const KeptObjects& others) {
 SKEIN_INLINE void KeptObjects::read(CheckpointReader& reader) {
   decltype(objects_) found;
   for (const SectionInfo& section : reader.sections()) {
-    if (section.name.starts_with("fingerprint/")) reader.read_object(section.name, found[section.name.substr(12)].fingerprint);
-    if (!section.name.starts_with("kept/")) continue;
+    if (section.name.starts_with(fingerprint_prefix))
+      reader.read_object(section.name, found[section.name.substr(fingerprint_prefix.size())].fingerprint);
+    if (!section.name.starts_with(kept_prefix)) continue;
     std::string text;
     reader.read_object(section.name, text);
     const auto bytes = byte_span(text);
-    found[section.name.substr(5)].bytes.assign(bytes.begin(), bytes.end());
+    found[section.name.substr(kept_prefix.size())].bytes.assign(bytes.begin(), bytes.end());
   }
   objects_ = std::move(found);
 }
