@@ -111,3 +111,29 @@ TEST_CASE("A step that is refused is not counted", "[optim]") {
   }
   for (std::size_t i = 0; i < one.parameters().size; ++i) CHECK(other.parameters()[i] == one.parameters()[i]);
 }
+
+TEST_CASE("A loop by hand goes on with the bits of one that was not interrupted, where it keeps weights, arrays and steps",
+          "[optim]") {
+  namespace sk = skein;
+  using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<2>>, sk::Shape<4>>;
+  const auto data = sk::data::from_tensors(std::vector<float>(8, 0.5f), sk::Extents{1, {4}}, std::vector<float>(4, 1.0f));
+  Model whole{sk::Seed{3}}, later{sk::Seed{4}};
+  sk::Executor executor{whole, sk::nn::Mse{}, {.capacity = 2, .threads = 1}},
+      again{later, sk::nn::Mse{}, {.capacity = 2, .threads = 1}};
+  sk::optim::BoundOptimizer optimizer{sk::optim::Adam{.lr = 0.1f}, whole}, resumed{sk::optim::Adam{.lr = 0.1f}, later};
+  const auto step = [&](auto& run, auto& with, Model& model) {
+    sk::data::Loader<float> loader{data, {.batch = 2}};
+    for (const auto& batch : loader.epoch(0)) run.forward_backward(batch), with.step(model);
+  };
+  for (int i = 0; i < 5; ++i) step(executor, optimizer, whole);
+  {
+    const auto weights = later.modify();
+    std::copy(whole.parameters().begin(), whole.parameters().end(), weights.begin());
+  }
+  for (int k = 0; k < optimizer.arrays(); ++k)
+    std::copy(optimizer.array(k).begin(), optimizer.array(k).end(), resumed.array(k).begin());
+  CHECK(optimizer.steps() == 5);
+  resumed.set_steps(optimizer.steps());
+  step(executor, optimizer, whole), step(again, resumed, later);
+  for (std::size_t i = 0; i < whole.parameters().size; ++i) CHECK(later.parameters()[i] == whole.parameters()[i]);
+}

@@ -141,6 +141,11 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
     model.set_gradient_state(nn::GradientState::used);
   }
 
+  /// The steps that step() has made: Adam corrects its moments by their number. A program that keeps array(k) keeps it too, and
+  /// gives it back with them.
+  std::int64_t steps() const { return steps_; }
+  void set_steps(std::int64_t steps) { steps_ = steps; }
+
   /// Updates what [begin, end) of the arena holds: within owned().
   void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
     UpdateCall<Scalar, Device> u = complete(parameters, call, begin, end);
