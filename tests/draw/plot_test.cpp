@@ -94,6 +94,8 @@ TEST_CASE("a plot without values is empty axes; lengths that differ are refused"
   CHECK_THROWS_WITH(plot.svg(), Catch::Contains("plot \"t\": series \"s\" has 1 values and 0 errors for 2 places"));
   plot.series = {{.name = "s", .x = {1}, .y = {1}, .low = {0, 0}, .high = {2, 2}}};
   CHECK_THROWS_WITH(plot.svg(), Catch::Contains("series \"s\" has 2 values of low and 2 of high for 1 places on the x axis"));
+  plot.series = {{.name = "s", .x = {1, 2}, .y = {1, 2}, .error = {0}}};
+  CHECK_THROWS_AS(plot.y_axis(), skein::ShapeError);
   CHECK_THROWS_AS(lines().write("/nowhere/plot.svg"), skein::FileError);
 }
 

@@ -58,6 +58,9 @@ TEST_CASE("bytes that are no UTF-8 do not get into a picture", "[draw]") {
   CHECK(text ==
         "gr\xc3\xb6\xc3\x9f"
         "e, caf\xEF\xBF\xBD");
+  text.clear();
+  append_xml(text, "a\xEF\xBF\xBE\xEF\xBF\xBF\xEF\xBF\xBC");  // two that XML has not, and one that it has
+  CHECK(text == "a\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBC");
 }
 
 TEST_CASE("a picture that cannot be written says where and why, and leaves the old one", "[draw]") {

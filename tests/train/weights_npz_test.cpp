@@ -111,6 +111,18 @@ TEST_CASE("Weights go to NumPy's files and back, without the padding of rows", "
         model.parameters()[static_cast<std::size_t>(Model::parameter("7.weight").offset + 6 * sk::row_pitch(3) + 2)]);
 }
 
+TEST_CASE("Compressed weights unpack to no more than the limit that load_npz is given", "[train]") {
+  const support::TemporaryFolder folder;
+  sk::Model<nn::Linear<2>, sk::Shape<3>> model{sk::Seed{1}};
+  {
+    sk::NpzWriter out(folder / "w.npz", sk::NpzMethod::deflated);
+    out.add("weight", sk::ones<float>(3, 2));
+    out.add("bias", sk::ones<float>(2));
+  }
+  CHECK_THROWS_WITH(sk::load_npz(folder / "w.npz", model, {.limit = 8}), Catch::Contains("for a model: .limit"));
+  CHECK_NOTHROW(sk::load_npz(folder / "w.npz", model, {.limit = 64}));
+}
+
 TEST_CASE("In PyTorch's layout a network of channels first gives the same outputs", "[train]") {
   const support::TemporaryFolder folder;
   Model model{sk::Seed{1}};

@@ -146,7 +146,14 @@ template <class Scalar = float> class Loader {
   };
 
   /// The batches of epoch e, from its first step, or from where seek() said. Leaving the loop early is fine.
-  Epoch epoch(std::int64_t e);
+  Epoch epoch(std::int64_t e) &;
+  /// Refused: the loader would be gone before its first batch is read.
+  template <class None = void> Epoch epoch(std::int64_t) && {
+    static_assert(
+        detail::refused::by_this_name<None>,
+        "the loader must outlive its epoch: give it a name, data::Loader<> loader{set, {...}}; for (const auto& batch : "
+        "loader.epoch(0))");
+  }
 
   /// What this rank serves in a step: for executors that stage parts of a batch themselves, in their own threads.
   Share share(std::int64_t step) const;

@@ -82,7 +82,7 @@ Loader<Scalar>::Epoch::Iterator::Iterator(Loader* loader, std::int64_t epoch, st
   batch_ = &loader_->take(epoch, step);
 }
 
-template <class Scalar> typename Loader<Scalar>::Epoch Loader<Scalar>::epoch(std::int64_t e) {
+template <class Scalar> typename Loader<Scalar>::Epoch Loader<Scalar>::epoch(std::int64_t e) & {
   const bool sought = pending_ && pending_->epoch == e;
   const std::int64_t first = sought ? pending_->step : 0;
   if (sought) pending_.reset();  // once; another epoch leaves it

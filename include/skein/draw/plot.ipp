@@ -87,6 +87,7 @@ SKEIN_INLINE Axis Plot::x_axis() const {
 }
 
 SKEIN_INLINE Axis Plot::y_axis() const {
+  check();
   auto [least, greatest] = range("y", log_y, &Series::y);
   if (log_y) return detail::log_axis(least, greatest);
   if (from_zero || bars()) least = std::min(least, 0.0), greatest = std::max(greatest, 0.0);

@@ -13,7 +13,8 @@ SKEIN_INLINE void append_xml(std::string& text, std::string_view content) {
   while (!content.empty()) {
     const char c = content.front();
     const std::size_t length = skein::detail::utf8_length(content);
-    if (length == 0) text += "\xEF\xBF\xBD";  // U+FFFD, which stands for what is none
+    const bool none = content.starts_with("\xEF\xBF\xBE") || content.starts_with("\xEF\xBF\xBF");  // XML has not these two
+    if (length == 0 || none) text += "\xEF\xBF\xBD";  // U+FFFD, which stands for what is none
     else if (length > 1) text += content.substr(0, length);
     else if (c == '&') text += "&amp;";
     else if (c == '<') text += "&lt;";

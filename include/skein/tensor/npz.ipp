@@ -29,8 +29,9 @@ SKEIN_INLINE void NpzFile::fail(std::size_t at, const std::string& what) const {
 SKEIN_INLINE void NpzFile::check_size(const Member& m, const NpyHeader& h, std::size_t bytes_of_value) const {
   const auto values = static_cast<std::uint64_t>(h.count());  // no more than the member has bytes
   if (values <= limit_ / bytes_of_value) return;
-  fail(m.begin, "the array " + in_quotes(m.name) + " unpacks to " + std::to_string(values * bytes_of_value) +
-                    " bytes, more than the limit of " + std::to_string(limit_) + ": give load_npz a larger one");
+  fail(m.begin,
+       text("the array {} unpacks to {} bytes, more than the limit of {}: give load_npz a larger one (for a model: .limit)",
+            in_quotes(m.name), values * bytes_of_value, limit_));
 }
 
 SKEIN_INLINE NpzFile::MemberReader::MemberReader(const NpzFile& file, const Member& m) : file_(file), member_(m) {
@@ -288,10 +289,8 @@ SKEIN_INLINE void NpzWriter::put(const std::string& name, const std::string& pla
   append(directory_, 0x02014b50, 4);
   append(directory_, 20, 2);
   directory_ += common;
-  append(directory_, 0, 2);
-  append(directory_, 0, 2);
-  append(directory_, 0, 2);
-  append(directory_, 0, 4);
+  append(directory_, 0, 6);  // no comment, the first disk, no kind of text
+  append(directory_, 0, 4);  // no attributes
   append(directory_, begin, 4);
   directory_ += name;
   names_.insert(name);

@@ -4,6 +4,7 @@
 // its formatter).
 #pragma once
 #include <charconv>
+#include <clocale>
 #include <cstdio>
 #include <limits>
 #include <ostream>
@@ -46,6 +47,10 @@ template <class V> void append_formatted(std::string& out, const char* format, V
   out.resize(before + static_cast<std::size_t>(length) + 1);
   std::snprintf(out.data() + before, static_cast<std::size_t>(length) + 1, format, x);
   out.pop_back();
+  if constexpr (std::is_floating_point_v<V>) {  // a locale may have a comma there
+    const std::string point = std::localeconv()->decimal_point;
+    if (const std::size_t at = out.find(point, before); point != "." && at != out.npos) out.replace(at, point.size(), ".");
+  }
 }
 
 /// One value: the shortest text that reads back as the same, or by a format such as ".3f" or "8.2e". The sign of what is not a

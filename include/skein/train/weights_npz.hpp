@@ -31,6 +31,7 @@ struct WeightOptions {
   bool partial = false;                       ///< load_npz: arrays that the file lacks, or has too many, are no fault,
                                               ///< unless none is the model's
   std::string except{};  ///< load_npz: arrays of such names are left as they are, "13.*": of another head, which has other sizes
+  std::size_t limit = npz_limit;  ///< load_npz: bytes that an array may unpack to
 };
 
 namespace train::detail {
@@ -124,7 +125,7 @@ requires requires { Model::program; }
 void load_npz(const std::string& path, Model& model, const WeightOptions& options = {}) {
   using Scalar = typename Model::Scalar;
   train::detail::demand_value("load_npz", ".layout", options.layout);
-  const NpzFile file(path);
+  const NpzFile file(path, options.limit);
   train::detail::check_layout(path, file.comment(), options.layout);
   const std::vector<std::string> known =
       train::detail::names_of_arrays(Model::program.parameters(), Model::program.buffers(), Model::program.parts());
