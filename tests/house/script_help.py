@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every script that takes --help prints its usage from any folder: one that reads itself by $0 after a cd does not find itself. Those that
-write into the sources or read a commit refuse a word that they do not know.
+write into the sources, read a commit or run tests refuse a word that they do not know.
 
 Usage: script_help.py <repository> | --self-test"""
 import pathlib
@@ -10,7 +10,7 @@ import sys
 import tempfile
 
 
-REFUSE = ("docs", "lines", "setup", "vendor")                # before they do anything
+REFUSE = ("docs", "lines", "setup", "test", "vendor")                # before they do anything
 
 
 def call(file, word):
