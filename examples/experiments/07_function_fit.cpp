@@ -4,6 +4,8 @@
 // ... 19.5.
 // ctest: --samples 4000 --batch 100 --epochs 60 --reach 4.4 --svg fit
 // ctest: --samples 2000 --batch 100 --epochs 4 --threads 1 --no-full
+// ctest: --samples 100
+// ctest expects: --batch 1000 is more than the 100 samples: give a smaller one, or more --samples
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -12,6 +14,7 @@
 
 #include <skein/skein.hpp>
 
+#include "support/flag_checks.hpp"
 #include "support/output_files.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -68,6 +71,7 @@ Outcome train(const std::string& name, const Options& o, long batch, const auto&
 }
 
 int run(const Options& o) {
+  ex::check_at_most("batch", o.batch, o.samples, "samples");
   ex::check_outputs({.svg = o.svg});
   std::vector<float> x, y;
   for (long i = 0; i < o.samples; ++i) {
