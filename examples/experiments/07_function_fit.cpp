@@ -2,10 +2,10 @@
 // The tutorial's regression: a network 1-80-80-40-1 learns sqrt(x) sin(3.14 x / 5) on [0, 20] by plain SGD, in mini-batches
 // and with the full batch. Prints losses and seconds beside the tutorial's, and draws the loss curves and the fit at 0, 0.5,
 // ... 19.5.
-// ctest: --samples 4000 --batch 100 --epochs 60 --reach 4.4 --svg fit
-// ctest: --samples 2000 --batch 100 --epochs 4 --threads 1 --no-full
 // ctest: --samples 100
 // ctest expects: --batch 1000 is more than the 100 samples: give a smaller one, or more --samples
+// ctest: --samples 4000 --batch 100 --epochs 60 --reach 4.4 --svg fit
+// ctest: --samples 2000 --batch 100 --epochs 4 --threads 1 --no-full
 #include <cmath>
 #include <cstdio>
 #include <limits>
