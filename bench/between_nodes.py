@@ -147,7 +147,8 @@ def main():
         return
     result = report.Report("between_nodes", options)
     seconds = "0.4" if options.quick else "2"
-    with tempfile.TemporaryDirectory() as folder, Nodes(8) as nodes:
+    counts = [int(count) for count in options.nodes.split(",")]
+    with tempfile.TemporaryDirectory() as folder, Nodes(max(counts)) as nodes:
         compiling, linking = report.library(mpi=True)
         program, step = (os.path.join(folder, name) for name in ("between_nodes", "between_nodes_step"))
         for path in (program, step):
@@ -155,7 +156,7 @@ def main():
                             str(report.ROOT / "bench/support" / (os.path.basename(path) + ".cpp")), "-o", path, *linking], check=True)
         for link, rate in LINKS.items():
             nodes.shape(rate)
-            for count in map(int, options.nodes.split(",")):
+            for count in counts:
                 for ranks in (1, 2) if count == 4 else (1,):
                     title = f"all_reduce, {link}, {count} nodes" + (" of 2 ranks" if ranks > 1 else "")
                     largest = str(1 << 20 if options.quick and link != "unshaped" else 1 << 24)  # seconds a call on slow links

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Experiment 11 on 1, 2 and 4 processes, both networks, in turns of one start: seconds, speed-up, efficiency, and a line of losses and accuracies
-# a rank. Goal: efficiency >= 0.93 at 2 (the paper's: 0.92; at 4, on four cores, 0.74). Takes --quick (a tenth of the samples), --json FILE;
-# anything else goes to the program, such as --epochs 3, --rounds 20 or --data DIR.
+# a rank. Goal: efficiency >= 0.93 at 2 (the paper's of the logistic regression: 0.92; at 4, on four cores, 0.74). Takes --quick (a tenth of
+# the samples), --json FILE; anything else goes to the program, such as --epochs 3, --rounds 20 or --data DIR.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/support/experiment.sh

@@ -6,7 +6,9 @@
 // ctest: --epochs 1 --threads-as-ranks 2
 // ctest expects: test accuracy 9[5-9]
 // ctest: --epochs 1 --samples 5
-// ctest expects: accuracy .* after 1 epochs
+// ctest expects: accuracy .* after 1 epochs .* global batch 5,
+// ctest: --save no/such/folder/training.skein
+// ctest expects: rank 0: no/such/folder/training.skein.partial: cannot be created
 #include <algorithm>
 #include <cstdio>
 #include <string>
@@ -40,14 +42,19 @@ struct Options {
   }
 };
 
+/// A file that cannot be written is refused before the training, which would be lost. Throws FileError; leaves nothing behind.
+void try_to_write(const std::string& file) { const sk::AtomicFile tried(file); }
+
 template <class Comm> void run(Comm& world, const Options& o) {
+  if (world.rank() == 0 && !o.save.empty()) try_to_write(o.save);
+  if (world.rank() == 0 && !o.history.empty()) try_to_write(o.history + ".svg"), try_to_write(o.history + ".csv");
   auto digits = sk::data::mnist_or_synthetic(o.data);
   if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
   sk::Model<LeNet, sk::Shape<28, 28, 1>, sk::Cpu> model{sk::Seed{42}};
   static_assert(decltype(model)::parameter_count == 61'706);
   if (world.rank() == 0)
-    std::printf("%d ranks (%s), data: %s\n%s", world.size(), std::string(Comm::name).c_str(), digits.source.c_str(),
-                sk::summary(model).c_str());
+    std::printf("%d ranks (%s), data: %s, %ld samples\n%s", world.size(), std::string(Comm::name).c_str(), digits.source.c_str(),
+                static_cast<long>(digits.train.size()), sk::summary(model).c_str());
 
   sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = o.lr, .momentum = 0.9f},
                       sk::parallel::DataParallel{world}};
@@ -56,8 +63,8 @@ template <class Comm> void run(Comm& world, const Options& o) {
   if (world.rank() != 0) return;
   if (!o.history.empty()) history.write_svg(o.history + ".svg"), history.write_csv(o.history + ".csv");
   std::printf("test accuracy %.2f %% after %d epochs of %s on %d ranks, global batch %ld, in %.1f s\n",
-              100 * history.back().validation.accuracy, o.epochs, digits.source.c_str(), world.size(), o.batch,
-              history.seconds());
+              100 * history.back().validation.accuracy, o.epochs, digits.source.c_str(), world.size(),
+              std::min<long>(o.batch, digits.train.size()), history.seconds());
 }
 
 int main(int argc, char** argv) {

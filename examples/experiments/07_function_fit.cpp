@@ -2,6 +2,8 @@
 // The tutorial's regression: a network 1-80-80-40-1 learns sqrt(x) sin(3.14 x / 5) on [0, 20] by plain SGD, in mini-batches
 // and with the full batch. Prints losses and seconds beside the tutorial's, and draws the loss curves and the fit at 0, 0.5,
 // ... 19.5.
+// ctest: --samples 100
+// ctest expects: --batch 1000 is more than the 100 samples: give a smaller one, or more --samples
 // ctest: --samples 4000 --batch 100 --epochs 60 --reach 4.4 --svg fit
 // ctest: --samples 2000 --batch 100 --epochs 4 --threads 1 --no-full
 #include <cmath>
@@ -12,6 +14,7 @@
 
 #include <skein/skein.hpp>
 
+#include "support/flag_checks.hpp"
 #include "support/output_files.hpp"
 namespace sk = skein;
 namespace ex = experiments;
@@ -68,6 +71,7 @@ Outcome train(const std::string& name, const Options& o, long batch, const auto&
 }
 
 int run(const Options& o) {
+  ex::check_at_most("batch", o.batch, o.samples, "samples");
   ex::check_outputs({.svg = o.svg});
   std::vector<float> x, y;
   for (long i = 0; i < o.samples; ++i) {

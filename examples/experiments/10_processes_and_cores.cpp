@@ -9,6 +9,9 @@
 // ctest expects: all ranks have the same weights
 // ctest on 4 ranks: --processes 2,4 --samples 2000 --batch 500 --rounds 1
 // ctest expects: 2 processes over itself.*over 2 processes
+// ctest on 2 ranks: --processes 1,2 --samples 1000
+// ctest expects: --batch 1000 is more than the 500 samples of each process
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -18,6 +21,7 @@
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
+#include "support/flag_checks.hpp"
 #include "support/output_files.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
@@ -130,7 +134,15 @@ int say(const Options& o, const std::vector<Trial>& trials) {
   return results.finish();
 }
 
+/// Throws FlagError for a batch that the most processes do not have.
+void check_batch(const Options& o, int started) {
+  if (o.same_batch) return ex::check_at_most("batch", o.batch, o.samples, "samples");
+  const int most = std::min(started, *std::max_element(o.processes.begin(), o.processes.end()));
+  ex::check_at_most("batch", o.batch, o.samples / most, "samples of each process");
+}
+
 int run(sk::MpiComm& world, const Options& o) {
+  check_batch(o, world.size());
   if (world.rank() == 0) ex::check_outputs({.json = o.json, .svg = o.svg});
   std::vector<float> x, y;
   for (long i = 0; i < o.samples; ++i) {

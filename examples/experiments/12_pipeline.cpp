@@ -10,6 +10,8 @@
 // ctest expects: every synchronous schedule has the losses of one core
 // ctest: --threads-as-ranks 3
 // ctest expects: 3 ranks: give a number of them that divides one of --stages
+// ctest: --threads-as-ranks 2 --samples 200
+// ctest expects: --batch 256 is more than the 200 samples
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -121,6 +123,7 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
   out.stages = Pipeline::stage_count;
   auto digits = sk::data::mnist_or_synthetic(o.data);
   digits.train = digits.train.take(o.samples);
+  ex::check_at_most("batch", o.batch, digits.train.size(), "samples");
   out.source = digits.source;
   sk::data::Loader<float> loader(digits.train, {.batch = o.batch, .seed = sk::Seed{1}});
   const auto epoch = loader.epoch(0);

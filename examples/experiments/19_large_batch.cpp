@@ -20,6 +20,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -214,7 +215,14 @@ long find_largest_batch(const Options& o) {
   return static_cast<long>((static_cast<double>(o.memory) * mebibyte - small) / each) + 64;
 }
 
+/// Throws FlagError: else the system would end the program, or the allocator without a sentence.
+[[noreturn]] void refuse_memory(const Options& o) {
+  throw sk::FlagError("--memory " + std::to_string(o.memory) + ": this machine does not have so many MiB: give fewer");
+}
+
 void study_memory(const Options& o, ex::Results& results) {
+  const double of_machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (static_cast<double>(o.memory) * mebibyte > of_machine) refuse_memory(o);
   const long largest = find_largest_batch(o);
   if (largest < 1) throw sk::ArgumentError("--memory " + std::to_string(o.memory) + ": not one sample fits into so many MiB");
   double before = resident_bytes();
@@ -255,7 +263,11 @@ int main(int argc, char** argv) {
       for (const int batch : o.batches) ex::check_at_most("batches", batch, set.train.size(), "samples of an epoch");
     if (o.method != "none" && o.method != "sgd") std::printf("%s", ex::left_out_warmup(o.warmup, o.epochs).c_str());
     ex::Results results("large_batch", {.json = o.json});
-    study_memory(o, results);  // first: what trainings give back stays in the process
+    try {
+      study_memory(o, results);        // first: what trainings give back stays in the process
+    } catch (const std::bad_alloc&) {  // also where a limit is below the machine's memory
+      refuse_memory(o);
+    }
     Study study(o, set);
     study.run();
     if (study.any()) study.report(results);

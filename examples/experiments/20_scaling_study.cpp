@@ -2,12 +2,14 @@
 // The scaling study that a supercomputing lab asks for: ResNet50V2 and ResNet152V2 on CIFAR-10 images made larger, the same
 // batch on each rank, plain SGD at 0.01 times the ranks, the first epoch discarded. Each start measures its number of ranks and
 // adds the epoch's time, and its parts, to the file of --record; then it draws what the file has, and, where the run of one rank
-// is there, more ranks: simulated from that run's parts, with an all-reduce that overlaps with backward, by the cheapest
-// algorithm of the given links.
+// is there, 8, 16, 32, ... ranks that it does not have: simulated from that run's parts, with an all-reduce that overlaps with
+// backward, by the cheapest algorithm of the given links.
 //     for n in 1 2 4; do mpirun -n $n 20_scaling_study --record study.csv --svg study; done
 // The gate compiles images of 32 x 32; 128 x 128 as in the lab are there where tests are not built (-DSKEIN_TESTS=OFF).
 // ctest: --samples 8 --batch 4 --epochs 2 --side 32 --ranks 8 --record study.csv --svg study
 // ctest expects: ResNet152V2 +8 +simulated
+// ctest: --samples 4 --batch 4 --epochs 2 --side 32 --depths 50 --ranks 4
+// ctest expects: nothing is simulated: that begins with 8 ranks, and --ranks 4 ends it before
 // ctest on 2 ranks: --samples 8 --batch 2 --epochs 2 --side 32 --depths 50 --record study.csv
 // ctest expects: ResNet50V2 +2 +measured
 // ctest: --depths 50,51
@@ -60,7 +62,7 @@ struct Options : ex::ClusterFlags {
     f("samples", samples, "of an epoch; 0: all").within(0, 1'000'000);
     f("lr", lr, "rate of one rank").within(0, 100);
     f("threads", threads, "workers of a rank, of any number of ranks; 0: its cores").within(0, 1024);
-    f("ranks", ranks, "simulates up to so many; 0: 512, or as many as there are samples").within(0, 65536);
+    f("ranks", ranks, "simulates 8, 16, 32, ... up to so many; 0: 512, or as many as there are samples").within(0, 65536);
     f("bucket-mb", bucket_mb, "MiB of a bucket of gradients, simulated").within(1, 1024);
     ClusterFlags::flags(f);
     f("data", data, "folder of CIFAR-10");
@@ -138,6 +140,7 @@ template <class Model> Epoch simulate(const Options& o, const Epoch& one, double
   return e;
 }
 
+constexpr int least_simulated = 8;  // then twice as many, ...
 /// An epoch cannot be shared by more ranks than it has samples.
 int most_ranks(const Options& o, std::int64_t samples) {
   return o.ranks > 0 ? o.ranks : static_cast<int>(std::min<std::int64_t>(512, samples));
@@ -162,8 +165,12 @@ template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o,
     all.epochs.push_back({run.ranks, false, run.seconds, run.more});
   if (all.epochs.front().ranks > 1) return all;
   const Epoch one = all.epochs.front();
-  for (int n = 8; n <= most_ranks(o, images.size()); n *= 2)
-    all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
+  const auto has = [&](int ranks) {
+    return std::any_of(all.epochs.begin(), all.epochs.end(), [&](const Epoch& e) { return e.ranks == ranks; });
+  };
+  for (int n = least_simulated; n <= most_ranks(o, images.size()); n *= 2)
+    if (!has(n)) all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
+  std::sort(all.epochs.begin(), all.epochs.end(), [](const Epoch& a, const Epoch& b) { return a.ranks < b.ranks; });
   return all;
 }
 
@@ -193,14 +200,23 @@ void print(const std::vector<Study>& studies, std::int64_t samples) {
   std::printf("the lab's GPUs, 1, 2, 4: 45, 24, 12 s an epoch; speed-up 1, 1.88, 3.75\n");
 }
 
-/// Are there simulated epochs of less than a step? What their seconds mean then.
-void say_partial_steps(const std::vector<Study>& studies, long batch, std::int64_t samples) {
-  for (const Study& s : studies)
-    if (s.epochs.back().simulated && s.epochs.back().ranks > samples / batch) {
-      std::printf("on more than %ld ranks an epoch is less than a step of %ld a rank: its seconds are that share of the step's\n",
-                  static_cast<long>(samples / batch), batch);
-      return;
-    }
+/// Are there simulated epochs of less than a step? What their seconds mean then. Are there none, why.
+void say_simulated(const std::vector<Study>& studies, const Options& o, std::int64_t samples) {
+  const auto any_beyond = [&](std::int64_t ranks) {
+    for (const Study& s : studies)
+      for (const Epoch& e : s.epochs)
+        if (e.simulated && e.ranks > ranks) return true;
+    return false;
+  };
+  if (any_beyond(samples / o.batch))
+    std::printf("on more than %ld ranks an epoch is less than a step of %ld a rank: its seconds are that share of the step's\n",
+                static_cast<long>(samples / o.batch), o.batch);
+  if (any_beyond(0)) return;
+  if (studies.front().epochs.front().ranks > 1)
+    std::printf("nothing is simulated: that needs a run of one rank in the file of --record\n");
+  else if (most_ranks(o, samples) < least_simulated)
+    std::printf("nothing is simulated: that begins with %d ranks, and %s %d ends it before\n", least_simulated,
+                o.ranks > 0 ? "--ranks" : "--samples", most_ranks(o, samples));
 }
 
 /// value(study, epoch) of both networks on one plot: measured, and simulated.
@@ -219,8 +235,11 @@ void draw(const std::string& name, const char* label, const std::vector<Study>& 
   plot.write(name);
 }
 void draw_parts(const std::string& name, const Study& study) {
+  std::string measured;
+  for (const Epoch& e : study.epochs)
+    if (!e.simulated) measured += (measured.empty() ? "" : ", ") + std::to_string(e.ranks);
   sk::draw::Plot plot{.title = study.network + ": where an epoch's time goes",
-                      .x_label = "ranks (8 and more: simulated)",
+                      .x_label = "ranks (measured: " + measured + ")",
                       .y_label = "share of the time",
                       .log_x = true,
                       .from_zero = true};
@@ -293,7 +312,7 @@ int main(int argc, char** argv) {
     std::printf("%s, %ld images of %d x %d, %ld a rank and batch\n", found.source.c_str(), static_cast<long>(images.size()),
                 o.side, o.side, o.batch);
     print(studies, images.size());
-    say_partial_steps(studies, o.batch, images.size());
+    say_simulated(studies, o, images.size());
     if (!o.svg.empty()) draw(o.svg, studies, static_cast<double>(images.size()));
   });
 }

@@ -6,6 +6,7 @@
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=2
 #SBATCH --cpus-per-task=16
+#SBATCH --hint=nomultithread                # cores are counted, as mpirun does below, not hardware threads
 #SBATCH --time=00:30:00
 #SBATCH --output=%x-%j.log
 set -euo pipefail

@@ -9,6 +9,7 @@
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=2
 #SBATCH --cpus-per-task=16
+#SBATCH --hint=nomultithread                # cores are counted, as mpirun does below, not hardware threads
 #SBATCH --time=01:00:00
 #SBATCH --signal=B:USR1@120
 #SBATCH --requeue

@@ -7,6 +7,7 @@
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=4
 #SBATCH --cpus-per-task=8
+#SBATCH --hint=nomultithread                # cores are counted, as mpirun does below, not hardware threads
 #SBATCH --exclusive
 #SBATCH --time=00:30:00
 #SBATCH --output=%x-%A.log

@@ -6,6 +6,7 @@
 #SBATCH --nodes=4
 #SBATCH --ntasks-per-node=1
 #SBATCH --cpus-per-task=32
+#SBATCH --hint=nomultithread                # cores are counted, as mpirun does below, not hardware threads
 #SBATCH --time=00:30:00
 #SBATCH --output=%x-%j.log
 set -euo pipefail

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scripts of examples/elastic with the launchers themselves. A rank is killed (SIGKILL) after the first commit; the job goes on, and ends
 with the bits of one that was not killed, where as many ranks went on. Of torchrun one of two machines leaves too: the one that is left goes on
-alone. Skipped, with a sentence, where a launcher is not installed.
+alone. Slurm puts back no job of which a rank ends with an error. Skipped, with a sentence, where a launcher is not installed.
 
 Arguments: the repository, the program examples/elastic/train, and mpirun, torchrun or slurm."""
 import contextlib
@@ -193,9 +193,9 @@ def with_slurm(root):
     with Cluster(home, environment, max(2, os.cpu_count())) as slurm:
         size = ["--nodes=1", "--ntasks-per-node=2", "--cpus-per-task=1"]
 
-        def submit(name, *flags):
+        def submit(name, *flags, before=()):
             folder = new_folder(root, name)
-            job = slurm.run("sbatch", "--parsable", f"--chdir={folder}", *size, SCRIPTS / "slurm.sh", TRAIN, *flags).strip()
+            job = slurm.run("sbatch", "--parsable", f"--chdir={folder}", *size, SCRIPTS / "slurm.sh", *before, TRAIN, *flags).strip()
             return folder, job, folder / f"training-{job}.log"
 
         def result(job, log, restarts=0):
@@ -215,6 +215,11 @@ def with_slurm(root):
         after, restarts = result(job, log, 2)
         if after != untouched or restarts != "2":
             raise Failed(f"{after} after {restarts} restarts, and {untouched} without a kill")
+        slurm.environment |= {"MAX_RESTARTS": "1", "SKEIN_DEADLINE": "2"}
+        _, job, log = submit("wrong", before=("bash", "-c", '[ "$SLURM_PROCID" = 0 ] || exit 1; exec "$0" "$@"'))
+        state = slurm.wait_for_end(job, 40)[0]
+        if (state["JobState"], state["ExitCode"], state["Restarts"]) != ("FAILED", "1:0", "0"):
+            raise Failed(f"of a rank that exits 1: {state['JobState']}, {state['ExitCode']}, {state['Restarts']} restarts\n{log.read_text()}")
     return f"{untouched}, after a kill and a signal"
 
 

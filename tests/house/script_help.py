@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every script that takes --help prints its usage from any folder: one that reads itself by $0 after a cd does not find itself. Those that
-write into the sources or read a commit refuse a word that they do not know.
+write into the sources, read a commit or run tests refuse a word that they do not know, the demo a number of ranks that is none.
 
 Usage: script_help.py <repository> | --self-test"""
 import pathlib
@@ -10,19 +10,21 @@ import sys
 import tempfile
 
 
-REFUSE = ("docs", "lines", "setup", "vendor")                # before they do anything
+WRONG = "no-such-word"
+REFUSE = (("demo", "--ranks", "0"), ("demo", "--ranks", WRONG), ("docs", WRONG), ("lines", WRONG), ("setup", WRONG), ("test", "--" + WRONG),
+          ("test", WRONG), ("vendor", WRONG))                # before they do anything
 
 
-def call(file, word):
-    return subprocess.run(["bash", "./" + file.name, word], cwd=file.parent, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+def call(file, *words):
+    return subprocess.run(["bash", "./" + file.name, *words], cwd=file.parent, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
 
 
 def check(root):
     faults = []
-    for file in (root / "scripts" / name for name in REFUSE):
-        done = call(file, "no-such-word") if file.exists() else None
-        if done and (done.returncode != 2 or "no-such-word" not in done.stderr or done.stdout):
-            faults.append(f"scripts/{file.name} no-such-word ends with {done.returncode}: {(done.stderr + done.stdout).strip()}")
+    for name, *words in REFUSE:
+        done = call(file, *words) if (file := root / "scripts" / name).exists() else None
+        if done and (done.returncode != 2 or words[-1] not in done.stderr or done.stdout):
+            faults.append(f"scripts/{name} {' '.join(words)} ends with {done.returncode}: {(done.stderr + done.stdout).strip()}")
     for file in sorted((root / "scripts").iterdir()):
         if not file.is_file() or "--help)" not in file.read_text():
             continue

@@ -39,8 +39,9 @@ SlurmctldPidFile={folder}/slurmctld.pid
 SlurmdPidFile={folder}/%n.pid
 KillWait=2
 ReturnToService=2
-NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]} CPUs={cpus} State=UNKNOWN
-NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]} CPUs={cpus} State=UNKNOWN
+NodeName=DEFAULT CPUs={cpus} ThreadsPerCore={threads} CoresPerSocket={cores} State=UNKNOWN
+NodeName=n1 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[1]}
+NodeName=n2 NodeHostname={host} NodeAddr=127.0.0.1 Port={ports[2]}
 PartitionName=all Nodes=ALL Default=YES MaxTime=60 State=UP
 """
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
@@ -80,10 +81,10 @@ def descendants():
 
 
 class Cluster:
-    """with Cluster(folder, environment, cpus) as slurm: slurm.run("sbatch", ...)"""
+    """with Cluster(folder, environment, cpus) as slurm: slurm.run("sbatch", ...). Of `cpus` hardware threads `threads` make a core."""
 
-    def __init__(self, folder, environment, cpus):
-        self.folder, self.cpus = pathlib.Path(folder), cpus
+    def __init__(self, folder, environment, cpus, threads=1):
+        self.folder, self.cpus, self.threads = pathlib.Path(folder), cpus, threads
         outer = {name: value for name, value in environment.items() if not name.startswith(("SLURM", "SBATCH"))}
         self.environment = dict(outer, PATH=PATH, SLURM_CONF=str(self.folder / "slurm.conf"))
 
@@ -104,7 +105,8 @@ class Cluster:
         for name in ("state", "n1", "n2"):
             (self.folder / name).mkdir()
         (self.folder / "slurm.conf").write_text(CONFIGURATION.format(
-            host=socket.gethostname().split(".")[0], ports=free_ports(3), user=user, folder=self.folder, cpus=self.cpus))
+            host=socket.gethostname().split(".")[0], ports=free_ports(3), user=user, folder=self.folder, cpus=self.cpus,
+            threads=self.threads, cores=self.cpus // self.threads))
         version = tuple(int(n) for n in re.findall(r"\d+", self.run("slurmd", "-V"))[:2])
         (self.folder / "cgroup.conf").write_text(f"CgroupPlugin={'disabled' if version >= (23, 2) else 'cgroup/v1'}\n")
         self.daemon("slurmctld", "-D", "-i")

@@ -14,7 +14,7 @@ SKEIN_INLINE SourcedTrainTest mnist_or_synthetic(const std::string& folder, std:
   }
   const InMemory<std::uint8_t> all = synthetic_digits(samples + samples / 6, seed);
   return {all.slice(0, samples), all.slice(samples, all.size()),
-          "synthetic digits, " + std::to_string(samples) + " samples (MNIST was not found; scripts/data mnist fetches it)", true};
+          "synthetic digits (MNIST was not found; scripts/data mnist fetches it)", true};
 }
 
 }  // namespace skein::inline SKEIN_ABI::data
