@@ -7,6 +7,7 @@
 #include <skein/optim/schedule.ipp>
 #include <skein/optim/schedule_length.ipp>
 #include <skein/optim/state.ipp>
+#include <skein/optim/state_updates.ipp>
 #include <skein/train/agree_on_failure.ipp>
 #include <skein/train/agreement.ipp>
 #include <skein/train/callback.ipp>

@@ -6,6 +6,7 @@
 //                      .groups = {sk::optim::no_decay_on_biases_and_norms(), sk::optim::frozen("0.*")}};
 #pragma once
 #include <algorithm>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -83,7 +84,12 @@ struct ParameterGroupRange {
   long begin = 0, end = 0;
   float lr_factor = 1, decay_factor = 1;
   bool frozen = false;
+  std::int64_t since = 0;  ///< steps that were made before the first one that updated it: it was frozen (state_updates.hpp)
   friend bool operator==(const ParameterGroupRange&, const ParameterGroupRange&) = default;
+  /// Both are treated alike, wherever they are.
+  bool alike(const ParameterGroupRange& o) const {
+    return lr_factor == o.lr_factor && decay_factor == o.decay_factor && frozen == o.frozen && since == o.since;
+  }
 };
 
 /// The rules as ranges, sorted, not overlapping, neighbours that are alike joined (over the zeros that pad the arena too).

@@ -65,9 +65,7 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, cons
   std::vector<ParameterGroupRange> merged;
   for (const ParameterGroupRange& range : ranges) {
     if (range.begin == range.end) continue;
-    if (!merged.empty() && merged.back().lr_factor == range.lr_factor && merged.back().decay_factor == range.decay_factor &&
-        merged.back().frozen == range.frozen)
-      merged.back().end = range.end;
+    if (!merged.empty() && merged.back().alike(range)) merged.back().end = range.end;
     else merged.push_back(range);
   }
   return merged;

@@ -24,7 +24,7 @@ template <class Scalar_, class Device_ = Cpu> struct UpdateCall : ops::UpdateArg
   using Device = Device_;
   constexpr UpdateCall() { this->gradient_count = 1; }
   Scalar_* const* state = nullptr;  ///< state_arrays() arrays
-  std::int64_t step = 1;            ///< 1 in the first step
+  std::int64_t step = 1;            ///< 1 in the first step of this range
   float lr = 0;                     ///< of this range: scheduled, and with the group's factor
   float weight_decay = 0;           ///< of this range
 };
@@ -228,6 +228,7 @@ void for_each_range(std::span<const ParameterGroupRange> ranges, const UpdateCal
     if (part.begin >= part.end) continue;
     part.lr *= range.lr_factor;
     part.weight_decay *= range.decay_factor;
+    part.step -= range.since;
     visit(part);
   }
 }

@@ -16,6 +16,7 @@
 #include "../plan/program.hpp"
 #include "clip.hpp"
 #include "optimizer.hpp"
+#include "state_updates.hpp"
 #include "step_checks.hpp"
 #include "transform/transform.hpp"
 
@@ -149,7 +150,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   /// Updates what [begin, end) of the arena holds: within owned().
   void update(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {
     UpdateCall<Scalar, Device> u = complete(parameters, call, begin, end);
-    if constexpr (!takes_ranges<O, Device>()) u.ranges = nullptr;
+    if (!takes_ranges<O, Device>() || begun_apart_) u.ranges = nullptr;
     optim::update(optimizer_, std::span<const ParameterGroupRange>(ranges_.data(), ranges_.size()), u);
   }
   /// Sum of the squares of what update() would take as gradients, over [begin, end).
@@ -203,6 +204,18 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
       if (r.frozen && r.begin <= offset) offset = r.end;
     return offset;
   }
+  /// The updates that the state of each of the model's rows has had, after so many steps of the training, where it had these
+  /// before.
+  StateUpdates updates_after(const StateUpdates& before, std::int64_t steps, std::span<const plan::Entry> rows) const {
+    return optim::updates_after(before, steps, rows, ranges(), kept_.begin > owned_.begin ? kept_.begin : 0);
+  }
+  /// From now on each row's step is that of its own state. True: what update() launches has changed.
+  bool begin_at(const StateUpdates& updates, std::span<const plan::Entry> rows) {
+    const bool before = begun_apart_;
+    ranges_ = begun(ranges_, rows, updates);
+    begun_apart_ = std::any_of(ranges_.begin(), ranges_.end(), [](const ParameterGroupRange& r) { return r.since != 0; });
+    return before || begun_apart_;
+  }
   /// Rows of the parameter table and their names, where the optimizer has a transform that needs them.
   std::span<const plan::Entry> entries() const { return {entries_.data(), entries_.size()}; }
   std::string_view name(std::size_t entry) const { return names_[entry]; }
@@ -235,6 +248,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   Arena<Scalar, Device> state_;
   std::vector<Scalar*> pointers_;
   std::vector<ParameterGroupRange> ranges_;
+  bool begun_apart_ = false;                  // some of them at other steps than others
   Arena<ops::RangeFactors, Device> factors_;  // of devices whose passes take ranges
   std::vector<plan::Entry> entries_;
   std::vector<std::string> names_;

@@ -30,6 +30,7 @@ concept TrainingArrays = requires(A& arrays, int array, const Scalar* whole, con
   arrays.set(array, whole);
   { arrays.whole(array) } -> std::convertible_to<DeviceSpan<Scalar, Device>>;
   arrays.gather();
+  arrays.set_updates(arrays.updates_after(std::int64_t{1}));
   arrays.drop();
 };
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../optim/loss_scaler.hpp"
+#include "../optim/state_updates.hpp"
 #include "../optim/transform/transform.hpp"
 #include "../parallel/concepts.hpp"
 #include "archive.hpp"
@@ -67,14 +68,14 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
 
   void load_from(SectionSource& source, Kept& kept) {
     std::vector<std::byte> bytes, policy, kind;  // of a training by another policy: left alone
-    source.object("policy", policy);
-    source.object("policy_kind", kind);
+    source.object("policy", policy), source.object("policy_kind", kind);
     [[maybe_unused]] const bool scaled = source.object("loss_scaler", bytes);  // the weights are the same in any precision
     optim::LossScaler scaler;
     if constexpr (Model::scales_loss) {
       scaler = train_step_.loss_scaler();
       if (scaled) from_bytes(byte_span(bytes), scaler, source.path(), -1);
     }
+    const optim::StateUpdates updates = updates_of(source);
     auto curvature = curvature_of(source);
     const std::string mine = own_prefix();
     const bool drifted = has_own && drifts() && source.has(section(parameters, mine));
@@ -101,6 +102,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     else kept.clear();
     [[maybe_unused]] const auto lease = train_step_.model().modify();
     for (std::size_t a = 0; a < staged.size(); ++a) train_step_.arrays().set(static_cast<int>(a), staged[a].data());
+    train_step_.arrays().set_updates(updates);
     if constexpr (detail::keeps_curvature<TrainStep>) train_step_.curvature().take(std::move(curvature));
     if constexpr (Model::scales_loss) train_step_.loss_scaler() = scaler;
   }
@@ -229,6 +231,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       sink.object((prefix + name).c_str(), std::move(bytes));
     };
     if constexpr (Model::scales_loss) save("loss_scaler", to_bytes(train_step_.loss_scaler()));
+    const optim::StateUpdates updates = train_step_.arrays().updates_after(train_step_.steps());
+    if (prefix.empty() && !updates.all_steps()) save("state_updates", to_bytes(updates));  // something was frozen
     if constexpr (detail::keeps_curvature<TrainStep>) {
       const auto saved = train_step_.curvature().saved();
       save("curvature", to_bytes(saved));
@@ -239,6 +243,17 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       if (prefix.empty()) save("policy_kind", to_bytes(train_step_.policy_state().saved_as()));
       save("policy", to_bytes(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())));
     }
+  }
+  /// Those of all steps where the file says nothing: nothing was frozen, or it is of an older version.
+  static optim::StateUpdates updates_of(SectionSource& source) {
+    optim::StateUpdates updates;
+    std::vector<std::byte> bytes;
+    if (source.object("steps", bytes)) from_bytes(byte_span(bytes), updates.steps, source.path(), -1);
+    const std::int64_t steps = updates.steps;
+    if (source.object("state_updates", bytes)) from_bytes(byte_span(bytes), updates, source.path(), -1);
+    if (updates.steps != steps || !updates.fits(entries(parameters).size()))
+      throw FileError(source.path(), -1, "its 'state_updates' are not those of its parameters and steps: it is damaged");
+    return updates;
   }
   auto curvature_of([[maybe_unused]] SectionSource& source, [[maybe_unused]] const std::string& prefix = {}) {
     if constexpr (detail::keeps_curvature<TrainStep>) {

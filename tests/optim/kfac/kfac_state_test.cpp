@@ -110,6 +110,8 @@ TEST_CASE("Kfac's bias correction: factors are the weighted means of the batches
     }
     CHECK(mean == Approx(sum / weights).epsilon(1e-12));
   }
+  for (const int since : {11, 12, 15})  // of a layer that was frozen until then: the update of step 16 is its first
+    CHECK((kfac.kept_share(16, since) == 0 && kfac.kept_share(21, since) == kfac.kept_share(6)));
   kfac.factor_bias_correction = false;
   CHECK(kfac.kept_share(1) == 0.8);
   kfac.factor_bias_correction = true, kfac.factor_decay = 0;
@@ -307,6 +309,20 @@ TEST_CASE("Factors of a frozen beginning stay as they are, for a training that g
   const std::size_t of_beginning = first.step.curvature().factor_a(0).size() + first.step.curvature().factor_g(0).size();
   for (std::size_t i = 0; i < of_beginning; ++i) REQUIRE(after[i] == before[i]);
   CHECK(after[of_beginning] != before[of_beginning]);
+}
+
+TEST_CASE("With bias correction the identity is none of the factors of a beginning that thaws", "[optim]") {
+  auto all = optim::chain(optim::Kfac{.factor_bias_correction = true}, optim::Sgd{.lr = 1e-9f}), frozen = all;
+  frozen.groups = {optim::frozen("0.*")};
+  Steps<Mlp, decltype(all)> fresh(all), some(frozen), thawed(all);
+  fresh.make();
+  for (int step = 0; step < 20; ++step) some.make();
+  thawed.step.curvature().take(some.step.curvature().saved());
+  thawed.step.set_steps(20);
+  thawed.step.arrays().set_updates(some.step.arrays().updates_after(some.step.steps()));
+  thawed.make();
+  const auto ours = thawed.step.curvature().factor_a(0), batch = fresh.step.curvature().factor_a(0);
+  for (std::size_t i = 0; i < ours.size(); ++i) REQUIRE(ours[i] == Approx(batch[i]).margin(1e-12));
 }
 
 namespace {

@@ -11,10 +11,22 @@
 #include <vector>
 
 #include "../../core/workers.hpp"
+#include "../groups.hpp"
+#include "../state_updates.hpp"
 #include "kfac_layout.hpp"
 #include "kfac_options.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
+
+/// What a step tells it.
+template <class Scalar> struct KfacCall {
+  std::int64_t step = 1;       ///< 1 in the first
+  double lr = 0;               ///< of this step
+  double scale = 1;            ///< what the layers' output gradients are multiplied by, to be those of the mean loss
+  bool own_scale = false;      ///< each rank has its own
+  Scalar* gradient = nullptr;  ///< the whole one, in the layout of the parameters: to be written
+  std::span<const ParameterGroupRange> ranges{};
+};
 
 /// Sums that ranks add up together: those of some layers, which have all ended backward where gradients from `parameter` on are
 /// final.
@@ -76,10 +88,11 @@ template <class Scalar> class KfacFactors {
   /// The last layers first.
   std::span<const KfacBucket> buckets() const { return buckets_; }
 
-  /// Every worker, after all have ended backward: the means become `kept` times themselves and 1 - kept times the fresh ones. The
-  /// output gradients times `scale` are those of the mean loss; `own_scale`:
-  /// each rank has its own. Those of a frozen beginning, whose layers have no backward, stay as they are.
-  template <class Ranks> void update(double kept, double scale, bool own_scale, const Worker& w, const Ranks& ranks) {
+  /// Every worker, after all have ended backward: the means become kept_share() times themselves, and the rest is of the fresh
+  /// ones. Those of a frozen beginning, whose layers have no backward, stay as they are.
+  template <class Ranks> void update(const Kfac& kfac, const KfacCall<Scalar>& call, const Worker& w, const Ranks& ranks) {
+    const double scale = call.scale;
+    const bool own_scale = call.own_scale;
     const auto squared = [&](const KfacFactor& f) { return f.of_gradients || f.unit_wise ? scale * scale : 1; };
     if (!packed_early_)
       each_own(w, [&](const KfacFactor& f) { add_workers(f, static_cast<Scalar>(own_scale ? squared(f) : 1)); });
@@ -89,7 +102,9 @@ template <class Scalar> class KfacFactors {
       w.barrier();
     }
     each_own(w, [&](const KfacFactor& f) {
-      if (layout_->end(f.layer) > first_trained_) keep(kept, f, own_scale ? 1 : squared(f));
+      if (layout_->end(f.layer) <= first_trained_) return;
+      const std::int64_t since = since_at(call.ranges, layout_->place(f.layer).parameter);
+      keep(kfac.kept_share(call.step, since), f, own_scale ? 1 : squared(f));
     });
     w.barrier();
   }

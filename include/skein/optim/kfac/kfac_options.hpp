@@ -72,10 +72,11 @@ struct Kfac {
   /// Whether the step of this number, from 1, updates the factors, and their inverses.
   bool updates_factors(std::int64_t step) const { return (step - 1) % factor_every == 0; }
   /// The share of a factor that the update in the step of this number, from 1, keeps. How many there have been is known from the
-  /// number, so that a checkpoint has no count.
-  double kept_share(std::int64_t step) const {
+  /// number, so that a checkpoint has no count; `since`: steps before those, in which its layer was frozen.
+  double kept_share(std::int64_t step, std::int64_t since = 0) const {
     if (!factor_bias_correction) return factor_decay;
-    const double before = std::pow(factor_decay, static_cast<double>((step - 1) / factor_every));
+    const std::int64_t updates = (step - 1) / factor_every - (since + factor_every - 1) / factor_every;
+    const double before = std::pow(factor_decay, static_cast<double>(updates > 0 ? updates : 0));
     return factor_decay * (1 - before) / (1 - factor_decay * before);
   }
   bool updates_inverses(std::int64_t step) const { return (step - 1) % inverse_every == 0; }

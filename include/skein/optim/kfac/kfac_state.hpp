@@ -30,16 +30,6 @@ struct NoOtherRanks {
   template <class Span> static void gather_receivers(Span, std::span<const std::size_t>, Span) {}
 };
 
-/// What a step tells it.
-template <class Scalar> struct KfacCall {
-  std::int64_t step = 1;       ///< 1 in the first
-  double lr = 0;               ///< of this step
-  double scale = 1;            ///< what the layers' output gradients are multiplied by, to be those of the mean loss
-  bool own_scale = false;      ///< each rank has its own
-  Scalar* gradient = nullptr;  ///< the whole one, in the layout of the parameters: to be written
-  std::span<const ParameterGroupRange> ranges{};
-};
-
 /// Factors, what divides by them, and the workers' sums. All workers call the same in the same order, and so do all ranks.
 template <class Scalar> class KfacState {
   static_assert(SKEIN_WITH_LAPACK || sizeof(Scalar) == 0,
@@ -89,7 +79,7 @@ template <class Scalar> class KfacState {
   /// counts, whole) and gather_receivers(...), in this rank's column and row of the grid.
   template <class Ranks = NoOtherRanks>
   void precondition(const Kfac& kfac, const Call& call, const Worker& w, const Ranks& ranks = {}) {
-    if (kfac.updates_factors(call.step)) factors_.update(kfac.kept_share(call.step), call.scale, call.own_scale, w, ranks);
+    if (kfac.updates_factors(call.step)) factors_.update(kfac, call, w, ranks);
     if (kfac.updates_inverses(call.step) || held_ != kind_) update_inverses(kfac, w, ranks);
     each_piece(direction_owner_, w, call, [&](std::size_t i) { direction(kfac, piece(i), call.gradient, work(w)); });
     share_directions(w, ranks);

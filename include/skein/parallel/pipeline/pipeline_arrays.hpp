@@ -37,6 +37,24 @@ template <class LocalStages> class PipelineArrays {
   }
   /// The whole array, on rank 0 between gather() and drop().
   DeviceSpan<Scalar, Device> whole(int array) { return whole_[static_cast<std::size_t>(array)].span(); }
+  /// The updates that the state of each parameter of the whole network has had after so many steps; and those of a file, from
+  /// which it goes on.
+  optim::StateUpdates updates_after(std::int64_t steps) const {
+    const auto rows = Model::program.parameters();
+    const auto ranges =
+        optim::resolve(optim::groups_of(stages_.optimizer().optimizer()), rows, optim::names_of(Model::program.parts(), rows));
+    return optim::updates_after(state_updates_, steps, rows, ranges, 0);
+  }
+  void set_updates(optim::StateUpdates updates) {
+    const auto rows = Model::program.parameters();
+    for (auto& h : stages_.stages) {
+      std::size_t first = 0;
+      while (first < rows.size() && rows[first].offset < Model::range(h.stage).begin) ++first;
+      const auto& table = Model::table(h.stage);
+      (void)h.optimizer->begin_at(updates.part(first, table.parameters().size()), table.parameters());
+    }
+    state_updates_ = std::move(updates);
+  }
   /// All ranks: brings the stages' arrays together on rank 0.
   void gather() {
     const PipelineTeam& team = *stages_.team;
@@ -90,6 +108,7 @@ template <class LocalStages> class PipelineArrays {
 
   LocalStages& stages_;
   std::vector<Arena<Scalar, Device>> whole_;
+  optim::StateUpdates state_updates_{};  // of a training that was loaded
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

@@ -50,6 +50,14 @@ template <class Parts> class StepArrays {
     const auto k = static_cast<std::size_t>(array - first_of_optimizer);
     return whole_.gathered.empty() ? padded(array) : whole_.gathered[k].span();
   }
+  /// The updates that the state of each parameter has had after so many steps; and those of a file, from which it goes on.
+  optim::StateUpdates updates_after(std::int64_t steps) const {
+    return parts_.optimizer.updates_after(parts_.state_updates, steps, Parts::Model::program.parameters());
+  }
+  void set_updates(optim::StateUpdates updates) {
+    if (parts_.optimizer.begin_at(updates, Parts::Model::program.parameters())) parts_.device.forget();
+    parts_.state_updates = std::move(updates);
+  }
   /// All ranks.
   void gather() {
     if constexpr (parallel::OwnsPart<PolicyState>) {

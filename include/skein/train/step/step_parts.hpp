@@ -84,6 +84,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   Loss loss;
   plan::Placement placement;  ///< who updates what
   Bound optimizer;
+  optim::StateUpdates state_updates{};  ///< of a training that was loaded
   PolicyState policy_state;
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};

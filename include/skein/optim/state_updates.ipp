@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of state_updates.hpp.
+#pragma once
+#include <algorithm>
+
+#include "state_updates.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::optim {
+
+SKEIN_INLINE bool StateUpdates::all_steps() const {
+  return std::all_of(of_rows.begin(), of_rows.end(), [&](std::int64_t n) { return n == steps; });
+}
+
+SKEIN_INLINE StateUpdates StateUpdates::part(std::size_t first, std::size_t rows) const {
+  StateUpdates p{.steps = steps};
+  if (!of_rows.empty()) p.of_rows.assign(of_rows.data() + first, of_rows.data() + first + rows);
+  return p;
+}
+
+SKEIN_INLINE bool StateUpdates::fits(std::size_t rows) const {
+  return steps >= 0 && (of_rows.empty() || of_rows.size() == rows) &&
+         std::all_of(of_rows.begin(), of_rows.end(), [&](std::int64_t n) { return n >= 0 && n <= steps; });
+}
+
+/// The range of what stands there; the first where there is none.
+inline const ParameterGroupRange& range_at(std::span<const ParameterGroupRange> ranges, long offset) {
+  for (const ParameterGroupRange& r : ranges)
+    if (r.begin <= offset && offset < r.end) return r;
+  return ranges.front();
+}
+
+SKEIN_INLINE StateUpdates updates_after(const StateUpdates& before, std::int64_t steps, std::span<const plan::Entry> rows,
+                                        std::span<const ParameterGroupRange> ranges, long dropped) {
+  StateUpdates now{.steps = steps};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const bool frozen = range_at(ranges, rows[i].offset).frozen, gone = frozen && rows[i].offset < dropped;
+    now.of_rows.push_back(gone ? 0 : before.of(i) + (frozen ? 0 : steps - before.steps));
+  }
+  return now;
+}
+
+SKEIN_INLINE std::vector<ParameterGroupRange> begun(const std::vector<ParameterGroupRange>& ranges,
+                                                    std::span<const plan::Entry> rows, const StateUpdates& updates) {
+  std::vector<ParameterGroupRange> cut;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (rows[i].stored == 0) continue;
+    ParameterGroupRange part = range_at(ranges, rows[i].offset);
+    part.since = part.frozen ? 0 : updates.steps - updates.of(i);
+    part.begin = rows[i].offset;
+    part.end = rows[i].offset + rows[i].stored;
+    if (!cut.empty() && cut.back().alike(part)) cut.back().end = part.end;
+    else cut.push_back(part);
+  }
+  return cut;
+}
+
+SKEIN_INLINE std::int64_t since_at(std::span<const ParameterGroupRange> ranges, long offset) {
+  return ranges.empty() ? 0 : range_at(ranges, offset).since;
+}
+
+}  // namespace skein::inline SKEIN_ABI::optim
+
+SKEIN_END_COLD
