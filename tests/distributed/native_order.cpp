@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../support/collectives.hpp"
+#include "../support/larger.hpp"
 #include "../support/sanitizers.hpp"
 #include "../support/thrown.hpp"
 #include "skein/comm/mpi/same_options.hpp"
@@ -83,8 +84,8 @@ template <class T, class Op> void against_serial(sk::MpiComm& world, std::size_t
       sum = std::is_same_v<Op, sk::Max> ? std::max(sum, x) : std::is_same_v<Op, sk::Min> ? std::min(sum, x) : sum + x;
     }
     if (std::is_same_v<Op, sk::Mean>) sum = std::is_integral_v<T> ? std::trunc(sum / ranks) : sum / ranks;
-    worst = std::max(worst, std::abs(static_cast<double>(data[i]) - sum));
-    if (world.rank() == ranks - 1) worst = std::max(worst, std::abs(static_cast<double>(to_one[i]) - sum));
+    worst = support::larger(worst, static_cast<double>(data[i]) - sum);
+    if (world.rank() == ranks - 1) worst = support::larger(worst, static_cast<double>(to_one[i]) - sum);
     else if (!(to_one[i] == value(world.rank(), i))) worst = 1e9;  // those that receive nothing keep what they have
   }
   CAPTURE(n, ranks);

@@ -27,6 +27,7 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/larger.hpp"
 #include "../support/stop_at.hpp"
 
 namespace sk = skein;
@@ -76,7 +77,7 @@ double distance(const Curve& a, const Curve& b, std::size_t n) {
   REQUIRE(a.losses.size() >= n);
   REQUIRE(b.losses.size() >= n);
   double worst = 0;
-  for (std::size_t i = 0; i < n; ++i) worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]) / b.losses[i]);
+  for (std::size_t i = 0; i < n; ++i) worst = support::larger(worst, (a.losses[i] - b.losses[i]) / b.losses[i]);
   return worst;
 }
 

@@ -24,6 +24,7 @@
 #include <skein/train/callbacks.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/larger.hpp"
 #include "../support/loss_scale_cases.hpp"
 #include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
@@ -76,7 +77,7 @@ template <class P, class Optimizer = sk::optim::Sgd> struct Training {
 };
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) worst = support::larger(worst, a[i] - b[i]);
   return worst;
 }
 
