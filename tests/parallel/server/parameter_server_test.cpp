@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterServer over threads; tests/distributed has the same over processes.
+// ParameterServer over threads. tests/distributed/parameter_server.cpp has the bits, the bounds and the files over processes.
 #include "../../support/parameter_server_cases.hpp"
 
 #include <thread>
