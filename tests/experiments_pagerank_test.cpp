@@ -160,5 +160,5 @@ TEST_CASE("experiments: PageRank of published graphs is NetworkX's", "[experimen
     for (const float r : sparse) squares += static_cast<double>(r) * static_cast<double>(r);
     CHECK(std::fabs(squares / graph.squares - 1) < 1e-5);
   }
-  if (found == 0) WARN("no published graphs here: skipped; set SKEIN_DATA to a folder with graphs/wiki-Vote.txt and the like");
+  if (found == 0) WARN("SKIPPED: no published graphs here; set SKEIN_DATA to a folder with graphs/wiki-Vote.txt and the like");
 }

@@ -46,7 +46,7 @@ struct Curve {
 
 bool absent() {
   if (!sk::data::find_images("mnist").empty()) return false;
-  WARN("MNIST is not there: skipped; scripts/data mnist fetches it, or set SKEIN_DATA");
+  WARN("SKIPPED: MNIST is not there; scripts/data mnist fetches it, or set SKEIN_DATA");
   return true;
 }
 

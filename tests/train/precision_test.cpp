@@ -85,7 +85,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 
 TEST_CASE("digits are learned in 16 bits as well as in float", "[train]") {
   if (sk::data::find_images("mnist").empty()) {
-    WARN("MNIST is not there: skipped; scripts/data mnist fetches it, or set SKEIN_DATA");
+    WARN("SKIPPED: MNIST is not there; scripts/data mnist fetches it, or set SKEIN_DATA");
     return;
   }
   const auto all = sk::data::mnist();

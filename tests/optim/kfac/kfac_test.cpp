@@ -248,7 +248,7 @@ TEST_CASE("Kfac agrees with recorded runs of kfac-pytorch", "[optim]") {
   const char* folder = std::getenv("SKEIN_DATA");
   const std::string at = folder ? std::string(folder) + "/kfac/" : "";
   if (!folder || !std::filesystem::exists(at + "cnn_eigen.npz")) {
-    WARN("the recorded runs are not there: skipped; SKEIN_DATA names the folder that has kfac/cnn_eigen.npz");
+    WARN("SKIPPED: the recorded runs are not there; SKEIN_DATA names the folder that has kfac/cnn_eigen.npz");
     return;
   }
   optim::Kfac inverse = damped;
