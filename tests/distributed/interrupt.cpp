@@ -19,6 +19,7 @@
 #include <catch2/catch.hpp>
 
 #include "../support/points.hpp"
+#include "../support/seed_of_start.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -35,7 +36,7 @@ struct Result {
 /// `raises`: the step after which the last rank gets SIGUSR1; 0: none does.
 Result fit(sk::MpiComm& world, const std::string& folder, std::int64_t raises) {
   const support::Points points(280, {1, {5}});
-  sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
+  sk::Model<Net, sk::Shape<5>> model{support::seed_of_start(folder)};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, sk::parallel::DataParallel{world}};
   sk::FitOptions o{.epochs = 3, .batch = 14, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
   if (!folder.empty()) o.checkpoint = {.folder = folder};

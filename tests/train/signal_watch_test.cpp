@@ -36,6 +36,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "../support/points.hpp"
+#include "../support/seed_of_start.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -64,7 +65,7 @@ struct AtEnd {
 template <class Policy>
 std::vector<float> program(const Policy& policy, sk::FitOptions o, const std::function<void(std::int64_t)>& act = nullptr) {
   const Points points;
-  Model model{sk::Seed{3}};
+  Model model{support::seed_of_start(o.checkpoint.folder.path())};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, policy};
   o.epochs = 4, o.batch = 12, o.progress = false, o.threads = 1;
   if (act) o.callbacks.add(AtUpdate{act});
