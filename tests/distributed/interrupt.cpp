@@ -91,13 +91,19 @@ TEST_CASE("a signal to a server alone, or to one process that trains, ends all",
     sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::ParameterServer{world}};
     sk::FitOptions o{.epochs = 10, .batch = 4, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
     struct Sleeps {
-      void on_update(std::int64_t) const { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+      int tells;  // the rank that gets a signal now that the training is under way; -1: none
+      void on_update(std::int64_t step) const {
+        if (step == 1 && tells >= 0) MPI_Send("x", 1, MPI_CHAR, tells, 0, MPI_COMM_WORLD);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
     };
-    o.callbacks.add(Sleeps{});
+    o.callbacks.add(Sleeps{world.rank() == 0 ? to : -1});
     const auto begin = std::chrono::steady_clock::now();
     std::thread sends([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      if (world.rank() == to) ::raise(SIGUSR1);
+      if (world.rank() != to) return;
+      char begun = 0;
+      MPI_Recv(&begun, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      ::raise(SIGUSR1);
     });
     int signal = 0;
     try {
