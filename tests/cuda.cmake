@@ -89,7 +89,7 @@ file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake"
 set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${CMAKE_CURRENT_BINARY_DIR}/${target}_discover.cmake")
 # All in one process, each stream on its own thread, and late. Not HostBounce, whose host polls all the time, nor the runtime's own tests, which
 # fork: the child has no such threads.
-add_test(NAME on_host.asynchronous COMMAND test_on_host -\# "~[#host_bounce_test]~[#runtime_test]")
+add_test(NAME on_host.asynchronous COMMAND test_on_host -\# "~[#host_bounce_test]~[#runtime_test]" -w NoTests)
 set_tests_properties(on_host.asynchronous PROPERTIES LABELS "unit;cuda" TIMEOUT 900
   ENVIRONMENT "SKEIN_PRETEND_STREAMS=async;SKEIN_DATA=${SKEIN_DATA_DIR}")
 
@@ -106,7 +106,7 @@ if(SKEIN_HAS_mpi)
     get_filename_component(name "${source}" NAME_WE)
     foreach(ranks 1 2 3)
       skein_mpirun(start ${ranks})
-      add_test(NAME distributed.on_host.${name}.${ranks} COMMAND ${start} $<TARGET_FILE:test_distributed_on_host> -\# "[#${name}]")
+      add_test(NAME distributed.on_host.${name}.${ranks} COMMAND ${start} $<TARGET_FILE:test_distributed_on_host> -\# "[#${name}]" -w NoTests)
       set_tests_properties(distributed.on_host.${name}.${ranks} PROPERTIES LABELS "unit;mpi;cuda" TIMEOUT 400 PROCESSORS ${ranks}
         ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR};SKEIN_TEST_DEADLINE=300")
     endforeach()

@@ -9,6 +9,7 @@
 
 #include "../examples/experiments/support/pagerank.hpp"
 #include "fixtures/pagerank.hpp"
+#include "support/larger.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace ex = experiments;
@@ -37,7 +38,7 @@ double error(const ex::EdgeList& g, const sk::Tensor<float, 1>& ranks, const std
   for (const auto& [name, rank] : expected) {
     const auto at = std::lower_bound(g.names.begin(), g.names.end(), name) - g.names.begin();
     most = std::max(most, rank);
-    worst = std::max(worst, std::fabs(static_cast<double>(ranks(at)) - rank));
+    worst = support::larger(worst, static_cast<double>(ranks(at)) - rank);
   }
   return worst / most;
 }
@@ -159,5 +160,5 @@ TEST_CASE("experiments: PageRank of published graphs is NetworkX's", "[experimen
     for (const float r : sparse) squares += static_cast<double>(r) * static_cast<double>(r);
     CHECK(std::fabs(squares / graph.squares - 1) < 1e-5);
   }
-  if (found == 0) WARN("no published graphs here: skipped; set SKEIN_DATA to a folder with graphs/wiki-Vote.txt and the like");
+  if (found == 0) WARN("SKIPPED: no published graphs here; set SKEIN_DATA to a folder with graphs/wiki-Vote.txt and the like");
 }

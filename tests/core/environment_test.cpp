@@ -47,6 +47,14 @@ TEST_CASE("what is set in the environment is taken whole", "[core]") {
   CHECK(with("SKEIN_THREADS", "1e1", [] { return sk::Workers::default_count(); }) == 10);
   CHECK(with("SKEIN_CHECK", "1", [] { return sk::CommOptions().check; }));
   CHECK_FALSE(with("SKEIN_SHARED_MEMORY", "0", [] { return sk::CommOptions().shared_memory; }));
+  CHECK_FALSE(with("SKEIN_SHARED_PAGES", "0", [] { return sk::CommOptions().shared_pages; }));
+  CHECK(with("SKEIN_NODE_SIZE", "3", [] { return sk::CommOptions().node_size; }) == 3);
+  const auto order = [](const char* value) {
+    return with("SKEIN_REDUCTION_ORDER", value, [] { return sk::CommOptions().order; });
+  };
+  CHECK(order("ranks") == sk::ReductionOrder::ranks);
+  CHECK(order("native") == sk::ReductionOrder::native);
+  CHECK(order("") == sk::ReductionOrder::automatic);
 }
 
 TEST_CASE("what is no such number is refused by name", "[core]") {
@@ -59,5 +67,7 @@ TEST_CASE("what is no such number is refused by name", "[core]") {
   CHECK_THAT(fault("SKEIN_THREADS", "1.5"), Catch::Contains("a whole number"));
   CHECK(fault("SKEIN_CHECK", "yes") == "SKEIN_CHECK is 'yes': it has to be 0 or 1");
   CHECK_THAT(fault("SKEIN_NODE_SIZE", "-1"), Catch::Contains("SKEIN_NODE_SIZE is '-1'"));
+  CHECK(fault("SKEIN_SHARED_PAGES", "2") == "SKEIN_SHARED_PAGES is '2': it has to be 0 or 1");
+  CHECK(fault("SKEIN_REDUCTION_ORDER", "mpi") == R"(SKEIN_REDUCTION_ORDER is "mpi": it has to be ranks or native)");
   CHECK(fault("SKEIN_CHECK", "\x1b[2J") == R"(SKEIN_CHECK is '\x1b[2J': it has to be 0 or 1)");
 }

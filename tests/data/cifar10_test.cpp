@@ -93,7 +93,7 @@ TEST_CASE("the subset of CIFAR-10 has the published facts", "[data][cifar10]") {
   const char* root = std::getenv("SKEIN_DATA");
   const std::string folder = (root ? root : "../shared/data") + std::string("/cifar10");
   if (!sk::data::detail::file_exists(folder + "/train_subset_10000.bin")) {
-    WARN("the subset of CIFAR-10 is not there: skipped; set SKEIN_DATA");
+    WARN("SKIPPED: the subset of CIFAR-10 is not there; set SKEIN_DATA");
     return;
   }
   const auto sets = sk::data::cifar10(folder);

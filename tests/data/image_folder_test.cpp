@@ -153,6 +153,17 @@ TEST_CASE("Images of a folder become gray, and of one size, in bytes") {
              Contains("large.png: is 7 x 7, and the first image of the folder 6 x 5") && Contains("give ImageFolder a .size"));
 }
 
+TEST_CASE("Images of more pixels than the limit of their folder are refused") {
+  const support::TemporaryFolder folder;
+  write_image_folder(images(3), folder / "set");  // of 30 pixels
+  CHECK_THAT(fault([&] { (void)ImageFolder(folder / "set", {.pixel_limit = 29}); }),
+             Contains("5 x 6 pixels: 29 are read at most"));
+  const ImageFolder of_a_size(folder / "set", {.size = {4, 8}, .pixel_limit = 29}), all(folder / "set", {.pixel_limit = 30});
+  std::int32_t label = -1;
+  CHECK_THAT(fault([&] { sample(of_a_size, 2, label); }), Contains("5 x 6 pixels: 29 are read at most"));
+  CHECK(sample(all, 2, label) == sample(ImageFolder(folder / "set"), 2, label));
+}
+
 TEST_CASE("A JPEG file is read, and one that is cut off is refused") {
   const support::TemporaryFolder folder;
   constexpr auto& jpeg = fixtures::gray_jpeg;

@@ -37,7 +37,7 @@ void check_set(const sk::data::InMemory<std::uint8_t>& set, std::int64_t size, c
 
 template <class Load> void check_facts(const char* name, Load load, const Facts& facts) {
   if (sk::data::find_images(name).empty()) {
-    WARN(name << " is not there: skipped; scripts/data " << name << " fetches it, or set SKEIN_DATA");
+    WARN("SKIPPED: " << name << " is not there; scripts/data " << name << " fetches it, or set SKEIN_DATA");
     return;
   }
   auto [train, test] = load();

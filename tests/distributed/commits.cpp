@@ -22,6 +22,7 @@
 #include <catch2/catch.hpp>
 
 #include "../support/points.hpp"
+#include "../support/seed_of_start.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
@@ -45,7 +46,7 @@ struct Breaks {
 template <class Precision = float>
 std::vector<float> fit(sk::MpiComm& world, const std::string& folder, bool async, Breaks breaks = {}, int accumulate = 1) {
   const support::Points points(112, {1, {5}});
-  sk::Model<Net, sk::Shape<5>, sk::Cpu, Precision> model{sk::Seed{3}};
+  sk::Model<Net, sk::Shape<5>, sk::Cpu, Precision> model{support::seed_of_start(folder)};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f},
                       sk::parallel::DataParallel{world, sk::parallel::Sharded<1>{}}};
   sk::FitOptions o{.epochs = 2, .batch = 14, .progress = false, .threads = 1, .step = {.accumulate = accumulate}};

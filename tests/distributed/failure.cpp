@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "../support/temporary_folder.hpp"
+
 namespace cases = failure_cases;
 namespace sk = skein;
 
@@ -93,9 +95,10 @@ TEST_CASE("a call of all ranks that one process makes alone is named, and who ha
   const int threads = transport == Transport::memory ? 2 : 1;
   CAPTURE(static_cast<int>(transport), static_cast<int>(what));
   int rank = 0;
+  const support::TemporaryFolder folder;
   const std::string text = of_all(transport, 1, [&](auto& world) {
     rank = world.rank();
-    cases::call_alone(sk::parallel::DataParallel{world}, rank, what, threads, "/tmp/skein-never-written");
+    cases::call_alone(sk::parallel::DataParallel{world}, rank, what, threads, folder / "never written");
     if (rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1800));  // it is there, and does something else
   });
   if (rank == 0) CHECK_THAT(text, Catch::Contains(cases::alone_text(what, size)));

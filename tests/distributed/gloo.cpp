@@ -14,6 +14,7 @@
 #include "../support/failure_cases.hpp"
 #include "../support/pipeline_cases.hpp"
 #include "../support/sharded_cases.hpp"
+#include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
 namespace sk = skein;
@@ -259,9 +260,9 @@ TEST_CASE("gloo: what fails in a step of one process is named on the others", "[
     else CHECK_THAT(text, Contains("rank 1 "));
   }
   SECTION("a call that one rank makes alone") {
+    const support::TemporaryFolder folder;
     const std::string text = of_all(shared, 1, [&](auto& world) {
-      cases::call_alone(sk::parallel::DataParallel{world}, world.rank(), cases::Alone::save_in_fit, 1,
-                        "/tmp/skein-never-written");
+      cases::call_alone(sk::parallel::DataParallel{world}, world.rank(), cases::Alone::save_in_fit, 1, folder / "never written");
       if (world.rank() != 0) std::this_thread::sleep_for(1800ms);
     });
     if (rank == 0) CHECK_THAT(text, Contains(cases::alone_text(cases::Alone::save_in_fit, size)));

@@ -19,6 +19,7 @@
 #include <catch2/catch.hpp>
 
 #include "../support/points.hpp"
+#include "../support/seed_of_start.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -35,7 +36,7 @@ struct Result {
 /// `raises`: the step after which the last rank gets SIGUSR1; 0: none does.
 Result fit(sk::MpiComm& world, const std::string& folder, std::int64_t raises) {
   const support::Points points(280, {1, {5}});
-  sk::Model<Net, sk::Shape<5>> model{sk::Seed{3}};
+  sk::Model<Net, sk::Shape<5>> model{support::seed_of_start(folder)};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, sk::parallel::DataParallel{world}};
   sk::FitOptions o{.epochs = 3, .batch = 14, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
   if (!folder.empty()) o.checkpoint = {.folder = folder};
@@ -90,13 +91,19 @@ TEST_CASE("a signal to a server alone, or to one process that trains, ends all",
     sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::ParameterServer{world}};
     sk::FitOptions o{.epochs = 10, .batch = 4, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
     struct Sleeps {
-      void on_update(std::int64_t) const { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+      int tells;  // the rank that gets a signal now that the training is under way; -1: none
+      void on_update(std::int64_t step) const {
+        if (step == 1 && tells >= 0) MPI_Send("x", 1, MPI_CHAR, tells, 0, MPI_COMM_WORLD);
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      }
     };
-    o.callbacks.add(Sleeps{});
+    o.callbacks.add(Sleeps{world.rank() == 0 ? to : -1});
     const auto begin = std::chrono::steady_clock::now();
     std::thread sends([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(500));
-      if (world.rank() == to) ::raise(SIGUSR1);
+      if (world.rank() != to) return;
+      char begun = 0;
+      MPI_Recv(&begun, 1, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      ::raise(SIGUSR1);
     });
     int signal = 0;
     try {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Averages of models over processes, at every number of ranks that this program is started with: the cases of the threads' tests.
+// Averages of models over processes, at every number of ranks that this program is started with: some cases of the threads'
+// tests.
 #include "../support/periodic_cases.hpp"
 
 #include <skein/mpi.hpp>

@@ -10,10 +10,10 @@
 #include <fstream>
 #include <limits>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "../support/collectives.hpp"
+#include "../support/larger.hpp"
 #include "../support/sanitizers.hpp"
 #include "../support/thrown.hpp"
 #include "skein/comm/mpi/same_options.hpp"
@@ -22,7 +22,6 @@
 
 namespace sk = skein;
 using support::thrown;
-using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
 namespace {
@@ -83,8 +82,8 @@ template <class T, class Op> void against_serial(sk::MpiComm& world, std::size_t
       sum = std::is_same_v<Op, sk::Max> ? std::max(sum, x) : std::is_same_v<Op, sk::Min> ? std::min(sum, x) : sum + x;
     }
     if (std::is_same_v<Op, sk::Mean>) sum = std::is_integral_v<T> ? std::trunc(sum / ranks) : sum / ranks;
-    worst = std::max(worst, std::abs(static_cast<double>(data[i]) - sum));
-    if (world.rank() == ranks - 1) worst = std::max(worst, std::abs(static_cast<double>(to_one[i]) - sum));
+    worst = support::larger(worst, static_cast<double>(data[i]) - sum);
+    if (world.rank() == ranks - 1) worst = support::larger(worst, static_cast<double>(to_one[i]) - sum);
     else if (!(to_one[i] == value(world.rank(), i))) worst = 1e9;  // those that receive nothing keep what they have
   }
   CAPTURE(n, ranks);
@@ -208,13 +207,15 @@ TEST_CASE("a rank that stands still under native order is named on every rank wi
   const auto begin = std::chrono::steady_clock::now();
   const std::string text = thrown([&] {
     world.barrier();
-    if (world.rank() == 1) std::this_thread::sleep_for(1500ms);
+    if (world.rank() == 1) MPI_Barrier(MPI_COMM_WORLD);  // stands still until all others have given up
     world.all_reduce(data);  // complete on the rank that came late, where the messages of the others are there already
     world.barrier();
   });
+  const double seconds = seconds_since(begin);
+  if (world.rank() != 1) MPI_Barrier(MPI_COMM_WORLD);
   CHECK(text == "all_reduce(Sum) of " + std::to_string(n) + " float (call 1): rank 1 did not arrive within 0.5 s");
-  if (world.rank() != 1) CHECK(seconds_since(begin) < 1.4);
-  data.assign(n, 7.0f);  // the started call cannot be cancelled, and must not write here any more
+  if (world.rank() != 1) CHECK(seconds < 5);  // 0.6 on an idle machine
+  data.assign(n, 7.0f);                       // the started call cannot be cancelled, and must not write here any more
   CHECK_THAT(thrown([&] { world.barrier(); }), Contains("rank 1 did not arrive"));
   MPI_Barrier(MPI_COMM_WORLD);  // moves whatever MPI still has to move
   sk::MpiComm next{MPI_COMM_WORLD, native()};
@@ -236,10 +237,11 @@ TEST_CASE("an arena in which a call failed stays until the process ends", "[dist
     p = data.data();
     MPI_Barrier(MPI_COMM_WORLD);
     text = thrown([&] {
-      if (world.rank() == 0) std::this_thread::sleep_for(1200ms);
+      if (world.rank() == 0) MPI_Barrier(MPI_COMM_WORLD);
       world.all_reduce(data.span());
       world.barrier();
     });
+    if (world.rank() != 0) MPI_Barrier(MPI_COMM_WORLD);
   }
   CHECK_THAT(text, Contains("rank 0 did not arrive within 0.5 s"));
   if (world.rank() > (node ? node - 1 : 0))

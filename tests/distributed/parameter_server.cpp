@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterServer and Gossip over processes, at every number of ranks that this program is started with: the cases of the
+// ParameterServer and Gossip over processes, at every number of ranks that this program is started with: some cases of the
 // threads' tests.
 #include "../support/gossip_cases.hpp"
 #include "../support/parameter_server_cases.hpp"

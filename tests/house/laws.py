@@ -9,6 +9,7 @@
     long functions     functions of more than 40 lines
     no sentence        public types, concepts and functions without a docstring
     begins with Of     docstrings that begin with "Of ...", and so say neither what a name is nor what it does
+    drops a NaN        largest differences that std::max makes, in tests: std::max(worst, NaN) is worst (tests/support/larger.hpp keeps it)
     names FILE         words of policies, transforms and precisions in what runs a step and should know none
 
 Usage: laws.py SOURCE_DIR [--list LAW | --update] | --self-test
@@ -25,6 +26,7 @@ INTERPRETERS = ("train/train_step.hpp", "train/trainer.hpp", "nn/executor.hpp")
 FEATURES = re.compile(r"\b\w*(?:[Ss]harded|[Vv]irtual_?[Ss]hard|[Rr]eproducible|[Pp]arameter_?[Ss]erver|[Ss]erving|[Gg]ossip|[Mm]odel_?[Aa]verage|[Ll]oss_?[Ss]cal"
                       r"|[Cc]lip|[Kk]fac|[Ll]ars|[Pp]ipeline|fp16|bf16|[Cc]aptured)\w*")
 BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|struct|class|union|enum|extern|return|case|default|requires|concept)\b|[}{\]#/*.]|\[(?!\[))[^\"]*\).*\{$")
+DROPS = re.compile(r"\bstd::f?max(?:<\w+>)?\((?!moved\b)([\w.]+), std::f?abs\(.* - ")     # what has to move is not to be 1e300
 OF = re.compile(r"(?:^\s*///|///<) Of ")
 TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
 FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|SKEIN_|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
@@ -126,6 +128,8 @@ def breaches(root):
             for number, line in enumerate(source.read_text().splitlines(), 1):
                 if len(line) > COLUMNS and not line.startswith("// expect: "):  # a compiler's sentence, word for word
                     found[f"long lines {folder}"].append(f"{source.relative_to(root)}:{number}")
+                if folder == "tests" and DROPS.search(line):
+                    found["drops a NaN"].append(f"{source.relative_to(root)}:{number}")
     return found
 
 
@@ -182,6 +186,10 @@ struct Hidden {
         faults.append("docstrings that begin with Of are not found")
     if not PROBE.search(text[4]) or not MAY_PROBE.search("parallel/concepts.hpp") or MAY_PROBE.search("parallel/my_concepts.hpp"):
         faults.append("probes are not found")
+    drops = [bool(DROPS.search(line)) for line in ("worst = std::max(worst, std::abs(a[i] - b[i]));", "m = std::max<double>(m, std::fabs(f(x) - y) / y);",
+                                                   "size = std::max(size, std::abs(b[i]));", "moved = std::max(moved, std::abs(a - b));")]
+    if drops != [True, True, False, False]:
+        faults.append(f"differences that drop a NaN: {drops}")
     if FEATURES.findall("if (loss_scaler_.on()) VirtualShards<4>{}; steps()") != ["loss_scaler_", "VirtualShards"]:
         faults.append("names of features are not found")
     if judge({"a": ["x"], "b": ["x"]}, {"b": 2, "c": 1}) != (

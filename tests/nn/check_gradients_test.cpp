@@ -95,7 +95,20 @@ TEST_CASE("A layer that does not write what it must is named, within a network t
   }
 }
 
+TEST_CASE("A check has the tolerance, the step and the seed that it is given", "[nn]") {
+  const auto half = [](const sk::GradientCheckOptions& o) { return sk::check_gradients<HalfScale, sk::Shape<7>>(o); };
+  CHECK(!half({.tolerance = 0.9 * half({}).worst}));
+  CHECK(half({.tolerance = 1.1 * half({}).worst}));
+  const auto tanh = [](double step) { return sk::check_gradients<nn::Tanh, sk::Shape<7>>({.step = step}); };
+  CHECK(tanh(1e-4).worst < 1e-7);
+  CHECK(!tanh(0.5));  // a chord is no tangent
+  const auto found = [&](std::uint64_t seed) { return half({.seed = sk::Seed{seed}}).disagreements[0].difference; };
+  CHECK(found(1) == half({}).disagreements[0].difference);
+  CHECK(found(2) != found(1));
+}
+
 TEST_CASE("A check that tries no value finds nothing right", "[nn]") {
-  for (const sk::GradientCheckOptions& none : {sk::GradientCheckOptions{.batch = 0}, sk::GradientCheckOptions{.most = 0}})
+  for (const sk::GradientCheckOptions& none :
+       {sk::GradientCheckOptions{.batch = 0}, sk::GradientCheckOptions{.most = 0}, sk::GradientCheckOptions{.step = 0}})
     CHECK_THROWS_WITH((sk::check_gradients<HalfScale, sk::Shape<7>>(none)), Catch::Contains(".batch and .most are at least 1"));
 }

@@ -18,6 +18,7 @@
 #include <skein/nn/tanh.hpp>
 
 #include "../fixtures/dense.hpp"
+#include "../support/larger.hpp"
 #include "../support/layer_harness.hpp"
 
 namespace sk = skein;
@@ -36,7 +37,7 @@ struct Silu {
 template <class At> double distance(const std::vector<double>& want, At at) {
   double worst = 0, scale = 0;
   for (std::size_t i = 0; i < want.size(); ++i) {
-    worst = std::max(worst, std::abs(want[i] - static_cast<double>(at(static_cast<long>(i)))));
+    worst = support::larger(worst, want[i] - static_cast<double>(at(static_cast<long>(i))));
     scale = std::max(scale, std::abs(want[i]));
   }
   return worst / scale;

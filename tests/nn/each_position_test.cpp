@@ -12,6 +12,7 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/tanh.hpp>
 
+#include "../support/larger.hpp"
 #include "../support/layer_harness.hpp"
 #include "../support/own_layers.hpp"
 
@@ -104,7 +105,7 @@ TEST_CASE("A wide Linear on each position has one gradient, whatever the workers
     const std::vector<double> gradient(model.gradients().begin(), model.gradients().end());
     if (threads == 1) first = gradient;
     double apart = 0;
-    for (std::size_t i = 0; i < first.size(); ++i) apart = std::max(apart, std::abs(gradient[i] - first[i]));
+    for (std::size_t i = 0; i < first.size(); ++i) apart = support::larger(apart, gradient[i] - first[i]);
     INFO(threads << " threads");
     CHECK(apart < 1e-13);
   }

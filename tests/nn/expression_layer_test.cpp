@@ -10,6 +10,7 @@
 #include <skein/nn/summary.hpp>
 
 #include "../support/close.hpp"
+#include "../support/larger.hpp"
 #include "../support/layer_harness.hpp"
 #include "../support/own_layers.hpp"
 
@@ -83,7 +84,7 @@ template <class L, class Precision> std::vector<double> trained(int threads, sk:
 /// The largest difference beside the largest value.
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double most = 0, size = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i])), size = std::max(size, std::abs(b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) most = support::larger(most, a[i] - b[i]), size = std::max(size, std::abs(b[i]));
   return most / size;
 }
 

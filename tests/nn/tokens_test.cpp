@@ -42,7 +42,7 @@ void has_rows(long batch, int workers, bool fills, const Token& token) {
         if (!none) sums[static_cast<std::size_t>(row * W + c)] += static_cast<double>(h.dy_at(b, t * W + c));
       }
   for (long i = 0; i < V * W; ++i)
-    wrong += std::abs(static_cast<double>(h.gradients()[h.parameter_index(0, i)]) - sums[static_cast<std::size_t>(i)]) > 1e-4;
+    wrong += !(std::abs(static_cast<double>(h.gradients()[h.parameter_index(0, i)]) - sums[static_cast<std::size_t>(i)]) <= 1e-4);
   CHECK(wrong == 0);
   CHECK(h.worst_gap() == 0);
   CHECK(h.intact());

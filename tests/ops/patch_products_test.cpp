@@ -9,6 +9,8 @@
 #include <catch2/catch.hpp>
 #include <skein/core/random.hpp>
 
+#include "../support/larger.hpp"
+
 namespace ops = skein::ops;
 
 namespace {
@@ -35,9 +37,9 @@ template <class Scalar> void agrees(const ops::Conv2dGeometry& g, long batch, do
   const double close = slack * (sizeof(Scalar) == 4 ? 4e-7 : 1e-15) * static_cast<double>(batch * pixels + 64);
   double apart = 0;
   for (long i = 0; i < n; ++i) {
-    apart = std::max(apart, std::abs(static_cast<double>(sums[at(i)]) - of_sums[at(i)]));
+    apart = support::larger(apart, static_cast<double>(sums[at(i)]) - of_sums[at(i)]);
     for (long j = 0; j <= i; ++j)
-      apart = std::max(apart, std::abs(static_cast<double>(here[at(i * pitch + j)]) - expected[at(i * n + j)]));
+      apart = support::larger(apart, static_cast<double>(here[at(i * pitch + j)]) - expected[at(i * n + j)]);
   }
   CHECK(apart <= close);
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Writes one ctest entry for each test case of a Catch2 program. Catch2's own catch_discover_tests joins names that hold half a
-bracket, such as "uniform in [0, 1)", into one entry: their cases would pass unseen.
+bracket, such as "uniform in [0, 1)", into one entry: their cases would pass unseen. An entry that selects no case fails (-w NoTests).
 
 Usage: discover.py PROGRAM OUTPUT.cmake PREFIX [PROPERTY=VALUE]... | --self-test"""
 import re
@@ -23,7 +23,7 @@ def as_pattern(name):
 def entries(program, names, prefix, properties):
     lines = []
     for name in names:
-        lines.append(f"add_test({quoted(prefix + name)} {quoted(program)} {quoted(as_pattern(name))})")
+        lines.append(f"add_test({quoted(prefix + name)} {quoted(program)} {quoted(as_pattern(name))} -w NoTests)")
         words = " ".join(quoted(word) for property in properties for word in property.split("=", 1))
         lines.append(f"set_tests_properties({quoted(prefix + name)} PROPERTIES {words})")
     return "\n".join(lines) + "\n"
@@ -31,7 +31,7 @@ def entries(program, names, prefix, properties):
 
 def self_test():
     text = entries("/bin/x", ["uniform in [0, 1)", "]] and ]=]"], "core/", ["TIMEOUT=9"])
-    wanted = ["add_test([=[core/uniform in [0, 1)]=] [=[/bin/x]=] [=[uniform in \\[0\\, 1)]=])", "[==[core/]] and ]=]]==]",
+    wanted = ["add_test([=[core/uniform in [0, 1)]=] [=[/bin/x]=] [=[uniform in \\[0\\, 1)]=] -w NoTests)", "[==[core/]] and ]=]]==]",
               "[=[TIMEOUT]=] [=[9]=]"]
     return [f"missing {words} in\n{text}" for words in wanted if words not in text]
 

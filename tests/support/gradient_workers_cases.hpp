@@ -29,6 +29,7 @@
 #include <skein/train/trainer.hpp>
 
 #include "counted_splits.hpp"
+#include "larger.hpp"
 #include "rank_check.hpp"
 #include "small_images.hpp"
 
@@ -80,7 +81,7 @@ template <class Net, class Policy> Values trained(const optim::Kfac& how, const 
 inline void require_close(const Values& a, const Values& b, double margin) {
   RANK_CHECK(a.size() == b.size());
   double apart = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) apart = std::max(apart, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) apart = support::larger(apart, a[i] - b[i]);
   if (apart > margin) throw std::runtime_error("weights are " + std::to_string(1e9 * apart) + "e-9 apart");
 }
 

@@ -26,6 +26,8 @@
 #include <skein/device/copy.hpp>
 #include <skein/nn/layer.hpp>
 
+#include "larger.hpp"
+
 namespace support {
 
 namespace sk = skein;
@@ -259,7 +261,7 @@ template <class L, class In, class Scalar_ = double, class Device_ = sk::Cpu> cl
       for (long i = 0; i < parameter_size(p); ++i) logical[static_cast<std::size_t>(parameter_index(p, i))] = true;
     for (long i = 0; i < gradients_[0].size(); ++i)
       if (!logical[static_cast<std::size_t>(i)] && !(gradients_[0][i] == Scalar(0)))
-        worst = std::max(worst, std::isnan(gradients_[0][i]) ? 1e300 : std::abs(static_cast<double>(gradients_[0][i])));
+        worst = larger(worst, static_cast<double>(gradients_[0][i]));
     return worst;
   }
 

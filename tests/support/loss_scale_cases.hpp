@@ -17,6 +17,7 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/train_step.hpp>
 
+#include "larger.hpp"
 #include "rank_check.hpp"
 
 namespace loss_scale_cases {
@@ -91,7 +92,7 @@ template <class Policy> void skips(const Policy& policy, int rank, int ranks, in
   for (int i = 0; i < 4; ++i) alone.step(good.share(0, 1));
   const std::vector<float> a = everything(train_step), b = everything(alone);
   double worst = 0;
-  for (std::size_t i = 0; i < b.size() / 3; ++i) worst = std::max(worst, std::abs(static_cast<double>(a[i] - b[i])));
+  for (std::size_t i = 0; i < b.size() / 3; ++i) worst = support::larger(worst, static_cast<double>(a[i] - b[i]));
   RANK_CHECK(worst > 0);
   RANK_CHECK(worst < 2e-3);  // four steps of 0.01 each, by gradients of 11 bits
 }

@@ -13,6 +13,8 @@
 #include <skein/nn/executor.hpp>
 #include <skein/nn/loss/mse.hpp>
 
+#include "larger.hpp"
+
 namespace support {
 
 namespace sk = skein;
@@ -75,7 +77,7 @@ template <class Net, class Input> void check_gradient(bool couples = false) {
       if (couples && execution == sk::Execution::depth_first) continue;
       const auto other = gradient(model, data.batch, {.execution = execution, .block = 2, .threads = threads});
       double worst = 0;
-      for (std::size_t i = 0; i < g.size(); ++i) worst = std::max(worst, std::abs(other[i] - g[i]));
+      for (std::size_t i = 0; i < g.size(); ++i) worst = support::larger(worst, other[i] - g[i]);
       INFO(threads << " threads, " << (execution == sk::Execution::depth_first ? "depth-first" : "layer by layer"));
       CHECK(worst < 1e-13);
     }

@@ -26,6 +26,8 @@
 #include <skein/parallel/data/sync_every.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "seed_of_start.hpp"
+
 namespace support {
 namespace own_weights {
 
@@ -37,6 +39,7 @@ using Model = skein::Model<Net, skein::Shape<5>>;
 struct Disturbed {
   std::string folder{};
   std::int64_t killed_at = 0, signal_at = 0, every = 3;
+  std::int64_t* first_step = nullptr;  // of rank 0's updates
 };
 struct Killed : std::exception {
   const char* what() const noexcept override { return "killed here"; }
@@ -45,6 +48,7 @@ struct Disturbs {
   Disturbed at;
   bool gets_signal;
   void on_update(std::int64_t step) const {
+    if (at.first_step && *at.first_step == 0) *at.first_step = step;
     if (step == at.killed_at) throw Killed{};
     if (gets_signal && step == at.signal_at) ::raise(SIGUSR1);
   }
@@ -58,12 +62,14 @@ std::vector<double> fit(World& world, const MakePolicy& make, const Optimizer& o
   for (std::size_t i = 0; i < x.size(); ++i) x[i] = skein::random_uniform(7, 0, i) - 0.5f;
   for (std::size_t i = 0; i < labels.size(); ++i) labels[i] = x[5 * i] > 0 ? 1 : x[5 * i + 2] > 0 ? 2 : 0;
   const auto data = skein::data::from_tensors(x, skein::Extents{1, {5}}, labels);
-  Model model{skein::Seed{3}};
+  Model model{seed_of_start(disturbed.folder)};
   const auto policy = make(world);
   skein::Trainer trainer{model, nn::CrossEntropy{}, optimizer, policy};
   skein::FitOptions o{.epochs = 4, .batch = 13, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
   if (!disturbed.folder.empty()) o.checkpoint = {.folder = disturbed.folder, .every = disturbed.every};
-  o.callbacks.add(Disturbs{disturbed, world.rank() == world.size() - 1});
+  Disturbs disturbs{disturbed, world.rank() == world.size() - 1};
+  if (world.rank() != 0) disturbs.at.first_step = nullptr;
+  o.callbacks.add(disturbs);
   std::vector<double> all;
   const skein::History history = trainer.fit(data, o);
   for (const auto& e : history.epochs()) all.push_back(e.training.loss);

@@ -29,9 +29,9 @@ struct Even : cases::Points {
   }
 };
 
-/// What one rank has after each step (at), after the fit, and what the epochs were.
+/// What one rank has after each step (at) and epoch, after the fit, and what the epochs were.
 struct Trace {
-  std::vector<Values> at;
+  std::vector<Values> at, at_epoch;
   Values last, momentum, epochs;
   sk::History history;
 };
@@ -56,6 +56,10 @@ template <class Policy, class Optimizer = sk::optim::Sgd> Trace train(const Poli
     void on_step_end(const sk::train::StepRecord&, sk::train::FitControl&) {
       const auto p = std::as_const(*model).parameters();
       trace->at.emplace_back(p.begin(), p.end());
+    }
+    void on_epoch_end(const sk::train::EpochRecord&, sk::train::FitControl&) {
+      const auto p = std::as_const(*model).parameters();
+      trace->at_epoch.emplace_back(p.begin(), p.end());
     }
   };
   sk::FitOptions options{.epochs = job.epochs,
@@ -215,6 +219,13 @@ template <class Comm> void averages_on_time(Comm& world) {
     RANK_CHECK(near(post.at[s], all.at[s]) == (one || s < 4));
     RANK_CHECK(alike(world, post.at[s]) == (one || s < 4 || s % 2 == 1));
   }
+  const Trace ends = train(PostLocalSgd{world, SyncFirst<4>{}, Period<1, Every::epoch>{}}, momentum);
+  for (std::size_t s = 0; s < 8; ++s) {
+    RANK_CHECK(near(ends.at[s], all.at[s]) == (one || s < 4));
+    RANK_CHECK(alike(world, ends.at[s]) == (one || s < 4));
+  }
+  RANK_CHECK(alike(world, ends.at_epoch[1]));
+  RANK_CHECK(near(ends.at_epoch[1], mean(world, ends.at[7]), one ? 1e-12 : 1e-2));
   // Gradients every third step and models every fourth, as the tutorial has it.
   const Trace both = train(Compose{DataParallel{world, SyncEvery<3>{}}, ModelAverage{world, Period<4>{}}}, job);
   const Trace gradients = train(DataParallel{world, SyncEvery<3>{}}, job);

@@ -26,6 +26,7 @@
 
 #include "points.hpp"
 #include "rank_check.hpp"
+#include "seed_of_start.hpp"
 #include "temporary_folder.hpp"
 
 namespace pipeline_cases {
@@ -546,7 +547,7 @@ template <class Comm> void commits_change_nothing(Comm& world) {
   for (const PipelineSchedule schedule : {PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble}) {
     const auto outcome = [&](const Committed& committed) {
       const Two pipeline{world, {.schedule = schedule, .micro_batches = 3, .replicas = world.size() / 2}};
-      auto model = pipeline.template model<Input>(sk::Seed{9});
+      auto model = pipeline.template model<Input>(support::seed_of_start(committed.folder, 9));
       sk::Trainer trainer{model, nn::CrossEntropy{}, optimizer, pipeline};
       sk::FitOptions o{.epochs = 3, .batch = 24, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
       if (!committed.folder.empty())

@@ -37,7 +37,7 @@ template <class X, class W, class Row> void assigns(Row&& row) {
     for (long r = 0; r < rows; ++r)
       for (long i = 0; i < last; ++i) {
         const double b = value<W>(w, 0, row(r), W::extents.last() == 1 ? 0 : i);
-        wrong += std::abs(value<X>(y, s, r, i) - (value<X>(x, s, r, i) * b + 2)) > 1e-14;
+        wrong += !(std::abs(value<X>(y, s, r, i) - (value<X>(x, s, r, i) * b + 2)) <= 1e-14);
       }
   CHECK(wrong == 0);
 }

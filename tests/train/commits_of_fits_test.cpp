@@ -31,6 +31,7 @@
 #include <skein/train/weights_copy.hpp>
 
 #include "../support/points.hpp"
+#include "../support/seed_of_start.hpp"
 #include "../support/stop_at.hpp"
 #include "../support/temporary_folder.hpp"
 
@@ -68,7 +69,7 @@ TEST_CASE("a pipeline by PipeDream that was stopped within an epoch goes on with
   const auto weights = [&](const std::string& name, std::int64_t stop_after) {
     sk::spawn(2, [&](sk::ThreadComm& world) {
       Pipeline pipeline{world, {.schedule = sk::parallel::PipelineSchedule::pipedream, .micro_batch = 4}};
-      auto model = pipeline.model<sk::Shape<5>>(sk::Seed{3});
+      auto model = pipeline.model<sk::Shape<5>>(support::seed_of_start(folder / name));
       sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f, .momentum = 0.9}, pipeline};
       sk::FitOptions o = options_of(3);
       o.callbacks = {support::StopAt{stop_after}};
@@ -159,13 +160,13 @@ template <class Program> void check_kept(const Program& run) {
 
 TEST_CASE("weights that a callback has kept come with a file or commit that is loaded, and go into the next file", "[train]") {
   check_kept([](const sk::train::FitCheckpoint& commits, const std::string& load, bool stops, const std::string& file) {
-    Model model{sk::Seed{3}};
+    Model model{sk::Seed{load.empty() ? 3u : 77u}};
     keeps_first(model, sk::parallel::Alone{}, commits, load, stops, file);
   });
   check_kept([](const sk::train::FitCheckpoint& commits, const std::string& load, bool stops, const std::string& file) {
     sk::spawn(2, [&](sk::ThreadComm& world) {
       Pipeline pipeline{world, {.micro_batch = 4}};
-      auto model = pipeline.model<sk::Shape<5>>(sk::Seed{3});
+      auto model = pipeline.model<sk::Shape<5>>(sk::Seed{load.empty() ? 3u : 77u});
       keeps_first(model, pipeline, commits, load, stops, file);
     });
   });
@@ -236,7 +237,7 @@ template <class MakePolicy>
 std::vector<float> fit_of(int ranks, const std::string& folder, const Trial& trial, bool changes, const MakePolicy& make) {
   std::vector<float> weights;
   sk::spawn(ranks, [&](sk::ThreadComm& world) {
-    Model model{sk::Seed{3}};
+    Model model{support::seed_of_start(folder)};
     sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f, .momentum = 0.9f}, make(world)};
     sk::FitOptions o = options_of(4);
     o.interrupt.also = SIGUSR1;

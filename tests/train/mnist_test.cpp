@@ -27,6 +27,7 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/larger.hpp"
 #include "../support/stop_at.hpp"
 
 namespace sk = skein;
@@ -45,7 +46,7 @@ struct Curve {
 
 bool absent() {
   if (!sk::data::find_images("mnist").empty()) return false;
-  WARN("MNIST is not there: skipped; scripts/data mnist fetches it, or set SKEIN_DATA");
+  WARN("SKIPPED: MNIST is not there; scripts/data mnist fetches it, or set SKEIN_DATA");
   return true;
 }
 
@@ -76,7 +77,7 @@ double distance(const Curve& a, const Curve& b, std::size_t n) {
   REQUIRE(a.losses.size() >= n);
   REQUIRE(b.losses.size() >= n);
   double worst = 0;
-  for (std::size_t i = 0; i < n; ++i) worst = std::max(worst, std::abs(a.losses[i] - b.losses[i]) / b.losses[i]);
+  for (std::size_t i = 0; i < n; ++i) worst = support::larger(worst, (a.losses[i] - b.losses[i]) / b.losses[i]);
   return worst;
 }
 

@@ -24,6 +24,7 @@
 #include <skein/train/callbacks.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/larger.hpp"
 #include "../support/loss_scale_cases.hpp"
 #include "../support/points.hpp"
 #include "../support/temporary_folder.hpp"
@@ -76,7 +77,7 @@ template <class P, class Optimizer = sk::optim::Sgd> struct Training {
 };
 double apart(const std::vector<double>& a, const std::vector<double>& b) {
   double worst = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  for (std::size_t i = 0; i < a.size(); ++i) worst = support::larger(worst, a[i] - b[i]);
   return worst;
 }
 
@@ -84,7 +85,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 
 TEST_CASE("digits are learned in 16 bits as well as in float", "[train]") {
   if (sk::data::find_images("mnist").empty()) {
-    WARN("MNIST is not there: skipped; scripts/data mnist fetches it, or set SKEIN_DATA");
+    WARN("SKIPPED: MNIST is not there; scripts/data mnist fetches it, or set SKEIN_DATA");
     return;
   }
   const auto all = sk::data::mnist();

@@ -42,6 +42,7 @@
 
 #include "../support/points.hpp"
 #include "../support/processes.hpp"
+#include "../support/seed_of_start.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace sk = skein;
@@ -84,7 +85,7 @@ sk::FitOptions options_of(const std::string& folder, std::int64_t every = 3, boo
 template <class Policy> Outcome program(const Policy& policy, sk::FitOptions options, int seed = 3) {
   const Points points;
   const auto data = points.set();
-  Model model{sk::Seed{static_cast<std::uint64_t>(seed)}};
+  Model model{support::seed_of_start(options.checkpoint.folder.path(), static_cast<std::uint64_t>(seed))};
   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}, policy};
   if (!options.validate) options.validate = data;
   const sk::History history = trainer.fit(data, options);

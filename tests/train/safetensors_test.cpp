@@ -61,7 +61,7 @@ TEST_CASE("the safetensors of Python reads the weights of a checkpoint") {
   const char* python = std::getenv("SKEIN_PEER_PYTHON");
   const std::string program = python ? python : "python3";
   if (std::system((program + " -c 'import safetensors.numpy' 2>/dev/null").c_str()) != 0) {
-    WARN("skipped: " + program +
+    WARN("SKIPPED: " + program +
          " has no package safetensors (pip install safetensors numpy; SKEIN_PEER_PYTHON names the program)");
     return;
   }

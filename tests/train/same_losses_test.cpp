@@ -23,6 +23,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "../support/larger.hpp"
+
 namespace sk = skein;
 namespace nn = skein::nn;
 namespace models = skein::models;
@@ -72,7 +74,7 @@ double apart(const Outcome& a, const Outcome& b) {
   REQUIRE(a.losses.size() == b.losses.size());
   REQUIRE(a.losses.size() >= 100);
   double largest = 0;
-  for (std::size_t i = 0; i < 100; ++i) largest = std::max(largest, std::abs(a.losses[i] - b.losses[i]));
+  for (std::size_t i = 0; i < 100; ++i) largest = support::larger(largest, a.losses[i] - b.losses[i]);
   return largest;
 }
 /// On 1, 2 and 4 ranks, of which every second has two workers: losses of one process, and the same accuracy.

@@ -14,6 +14,8 @@
 #include <numeric>
 #include <random>
 
+#include "../../support/larger.hpp"
+
 namespace sk = skein;
 using namespace skein::comm;
 
@@ -193,7 +195,7 @@ template <class C> void feedback_law(C compressor, double bound, bool needs_feed
     for (std::size_t i = 0; i < n; ++i) {
       said[i] += v[i];
       said_without[i] += w[i];
-      worst = std::max(worst, std::abs(said[i] + with.residual()[i] - inputs[i]));
+      worst = support::larger(worst, said[i] + with.residual()[i] - inputs[i]);
     }
     CHECK(worst < bound);
   }

@@ -15,6 +15,8 @@
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/tanh.hpp>
 
+#include "../../support/larger.hpp"
+
 namespace sk = skein;
 namespace nn = skein::nn;
 
@@ -119,7 +121,7 @@ TEST_CASE("the loss of a graph is the weighted sum of the losses of its outputs"
     CHECK(sums.weight == loss.weight(data.call(nullptr, 1)));
     double worst = 0;
     for (long i = 0; i < n; ++i) {
-      auto apart = [&](long c, double w) { worst = std::max(worst, std::abs(g[static_cast<std::size_t>(i * out + c)] - w)); };
+      auto apart = [&](long c, double w) { worst = support::larger(worst, g[static_cast<std::size_t>(i * out + c)] - w); };
       for (long c = 0; c < 3; ++c) apart(c, 0.25 * of_value[static_cast<std::size_t>(i * 3 + c)]);
       for (long c = 0; c < 5; ++c) apart(3 + c, of_kind[static_cast<std::size_t>(i * 8 + c)]);
       for (long c = 0; c < 2; ++c) apart(8 + c, 3 * of_yes[static_cast<std::size_t>(i * 2 + c)]);
@@ -152,7 +154,7 @@ TEST_CASE("a network with the loss of a graph has the gradient of finite differe
       const std::vector<double> g(model.gradients().begin(), model.gradients().end());
       if (first.empty()) first = g;
       double apart = 0;
-      for (std::size_t i = 0; i < g.size(); ++i) apart = std::max(apart, std::abs(g[i] - first[i]));
+      for (std::size_t i = 0; i < g.size(); ++i) apart = support::larger(apart, g[i] - first[i]);
       CHECK(apart < 1e-15);
     }
   sk::Executor executor{model, loss_of(), {.capacity = n, .threads = 1}};
@@ -165,7 +167,7 @@ TEST_CASE("a network with the loss of a graph has the gradient of finite differe
     model.modify()[i] = p - h;
     const double down = executor.evaluate(data.batch()).mean();
     model.modify()[i] = p;
-    worst = std::max(worst, std::abs((up - down) / (2 * h) - first[i]));
+    worst = support::larger(worst, (up - down) / (2 * h) - first[i]);
   }
   CHECK(worst < 1e-9);
 }

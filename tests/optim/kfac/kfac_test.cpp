@@ -32,6 +32,7 @@
 #include <skein/tensor/npz.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../../support/larger.hpp"
 #include "../../support/naive_curvature.hpp"
 #include "../../support/small_images.hpp"
 #include "../../support/temporary_folder.hpp"
@@ -142,8 +143,8 @@ template <class Model> class Run {
       double largest = 0, apart = 0, of_theirs = 0;
       for (std::size_t i = 0; i < after.size(); ++i) {
         largest = std::max(largest, std::abs(expected[i]));
-        apart = std::max(apart, std::abs((before[i] - after[i]) / c.lr - expected[i]));
-        of_theirs = std::max(of_theirs, std::abs(theirs_divided[i] - expected[i]));
+        apart = support::larger(apart, (before[i] - after[i]) / c.lr - expected[i]);
+        of_theirs = support::larger(of_theirs, theirs_divided[i] - expected[i]);
       }
       INFO("step " << s << ", largest " << largest);
       CHECK(apart <= tolerance * largest);
@@ -225,10 +226,8 @@ template <class Model> class Run {
       const Layer& l = c.layers[k];
       const Values a = factor_a(recorded, l, step), g = factor_g(recorded, l, step);
       double apart = 0;
-      for (std::size_t i = 0; i < a.size(); ++i)
-        apart = std::max(apart, std::abs(static_cast<double>(state.factor_a(k)[i]) - a[i]));
-      for (std::size_t i = 0; i < g.size(); ++i)
-        apart = std::max(apart, std::abs(static_cast<double>(state.factor_g(k)[i]) - g[i]));
+      for (std::size_t i = 0; i < a.size(); ++i) apart = support::larger(apart, static_cast<double>(state.factor_a(k)[i]) - a[i]);
+      for (std::size_t i = 0; i < g.size(); ++i) apart = support::larger(apart, static_cast<double>(state.factor_g(k)[i]) - g[i]);
       CHECK(apart <= tolerance);
     }
   }
@@ -249,7 +248,7 @@ TEST_CASE("Kfac agrees with recorded runs of kfac-pytorch", "[optim]") {
   const char* folder = std::getenv("SKEIN_DATA");
   const std::string at = folder ? std::string(folder) + "/kfac/" : "";
   if (!folder || !std::filesystem::exists(at + "cnn_eigen.npz")) {
-    WARN("the recorded runs are not there: skipped; SKEIN_DATA names the folder that has kfac/cnn_eigen.npz");
+    WARN("SKIPPED: the recorded runs are not there; SKEIN_DATA names the folder that has kfac/cnn_eigen.npz");
     return;
   }
   optim::Kfac inverse = damped;
@@ -343,7 +342,7 @@ TEST_CASE("Kfac over ranks: the weights of one rank, and all ranks have the same
   const std::vector<Values> all = trained_by(ranks, how);
   for (const Values& v : all) CHECK(v == all[0]);
   double apart = 0;
-  for (std::size_t i = 0; i < one.size(); ++i) apart = std::max(apart, std::abs(all[0][i] - one[i]));
+  for (std::size_t i = 0; i < one.size(); ++i) apart = support::larger(apart, all[0][i] - one[i]);
   CHECK(apart <= 1e-9);
 }
 

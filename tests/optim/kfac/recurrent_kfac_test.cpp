@@ -16,6 +16,7 @@
 #include <skein/optim/transform/chain.hpp>
 #include <skein/train/train_step.hpp>
 
+#include "../../support/larger.hpp"
 #include "../../support/naive_curvature.hpp"
 
 namespace sk = skein;
@@ -68,7 +69,7 @@ template <class Cell, int Inputs, int H, int Gates> void is_the_dense_fisher() {
   for (long i = 0; i < a * a; ++i)
     for (long j = 0; j < g * g; ++j) {
       const double dense = f.gradient[at(i / a * pitch + j / g)] * f.gradient[at(i % a * pitch + j % g)];
-      most = std::max(most, std::abs(f.a[at(i)] * f.g[at(j)] - dense));
+      most = support::larger(most, f.a[at(i)] * f.g[at(j)] - dense);
       large = std::max(large, std::abs(dense));
     }
   CHECK(large > 1e-4);

@@ -54,6 +54,12 @@ TEST_CASE("The search ends where the strong Wolfe conditions hold", "[optim]") {
   }
 }
 
+TEST_CASE("The loss has to fall by the share that is asked for", "[optim]") {
+  Function parabola([](double t) { return (t - 1) * (t - 1); }, [](double t) { return 2 * (t - 1); });
+  CHECK(strong_wolfe(parabola, {0, 1, -2, 0}, 1.8, {}).length == 1.8);
+  CHECK(strong_wolfe(parabola, {0, 1, -2, 0}, 1.8, {.decrease = 0.4}).length == Approx(1));  // holds up to 1.2
+}
+
 TEST_CASE("A loss that is no number, or infinite, is as one that does not fall", "[optim]") {
   const auto beyond = [](double t) { return t > 2 ? std::numeric_limits<double>::quiet_NaN() : (t - 1) * (t - 1); };
   const auto infinite = [](double t) { return t > 2 ? std::numeric_limits<double>::infinity() : (t - 1) * (t - 1); };

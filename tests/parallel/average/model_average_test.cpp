@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Periodic synchronisation and averages of models over threads at 1, 2, 3, 4 and 7 ranks; tests/distributed has the same over
-// processes.
+// Periodic synchronisation and averages of models over threads at 1, 2, 3, 4 and 7 ranks. tests/distributed/model_average.cpp has
+// five of these ten cases over processes.
 #include "../../support/at_every_size.hpp"
 #include "../../support/periodic_cases.hpp"
 

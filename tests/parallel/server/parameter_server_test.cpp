@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// ParameterServer over threads; tests/distributed has the same over processes.
+// ParameterServer over threads. tests/distributed/parameter_server.cpp has the bits, the bounds and the files over processes.
 #include "../../support/parameter_server_cases.hpp"
 
 #include <thread>
 
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
+#include <skein/core/clock.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/parallel/simulate/simulated.hpp>
 
@@ -76,6 +77,7 @@ TEST_CASE("three workers and a server", "[parallel]") {
   using Model = cases::Model;
   sk::History history;
   sk::parallel::ServerReport report;
+  const double before = sk::seconds_now();
   // [quote parameter_server]
   sk::spawn(4, [&](sk::ThreadComm& world) {  // ranks 0 to 2 train; rank 3 has the weights
     Model model{sk::Seed{3}};
@@ -88,6 +90,9 @@ TEST_CASE("three workers and a server", "[parallel]") {
     report = trainer.train_step().policy_state().report();  // updates, staleness, how busy the server was
   });
   // [end]
+  CHECK(report.seconds < sk::seconds_now() - before);
+  CHECK(report.busy < report.seconds);
+  CHECK(report.busy > 0);
   CHECK(history.size() == 2);
   CHECK(report.updates == 2 * 9 * 3);
   CHECK(report.max_ahead <= 4);
