@@ -2,6 +2,7 @@
 // The samples that one call computes with: BatchView, plain pointers into memory of a device, and the concept of what can be
 // seen as one. A loader's batch, a micro-batch of a pipeline and a batch's copy on a GPU are all this.
 #pragma once
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -41,6 +42,21 @@ template <class Scalar = float, class Device = Cpu> struct BatchView {
     return p;
   }
 };
+
+/// How a model reads the rows of a batch. Rows that are farther apart lie in a wider array, which may end with the values of the
+/// last one: they are packed where they are copied.
+struct BatchRows {
+  long values = 0, pitch = 0;                ///< of a sample, and as far apart as samples of the model's own are
+  long target_values = 0, target_pitch = 0;  ///< the same of targets
+  constexpr long packed(long given) const { return given > pitch ? values : given; }
+  constexpr long packed_target(long given) const { return given > target_pitch ? target_values : given; }
+};
+/// n rows of `from`, `pitch` apart, to `to`, `packed` apart: that or the values of a row.
+template <class T> void pack_rows(T* to, const T* from, long n, long pitch, long packed) {
+  if (pitch == packed) std::copy_n(from, n * pitch, to);
+  else
+    for (long i = 0; i < n; ++i) std::copy_n(from + i * pitch, packed, to + i * packed);
+}
 
 /// What messages call the samples of a batch: by their indices in a data set where a batch says them, else by their places in it.
 struct SampleNames {

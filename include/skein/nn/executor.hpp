@@ -50,7 +50,8 @@ class Executor {
       : options_(nn::resolve_options<Device>(options, sizes, sizeof(Scalar), sizeof(Activation))), step_memory_(model.where()),
         workers_(on_host<Device> ? options_.threads : 1, options_.denormals), memory_(model, options_, workers_.size()),
         pass_(memory_, step_memory_, std::move(loss)), ready_(memory_, step_memory_),
-        shards_(options_.shards, shard_gradients(), sizes.stored), batch_on_device_(model.where()) {}
+        shards_(options_.shards, shard_gradients(), sizes.stored),
+        batch_on_device_(model.where(), nn::batch_rows<Model, Loss>()) {}
   /// Without options: refused.
   Executor(Model& model, Loss loss) : Executor(model, std::move(loss), {}) {
     static_assert(nn::knows_its_capacity<Executor>,

@@ -38,7 +38,7 @@ struct Agreement {
   std::uint64_t own_part = 0;  ///< of Partition::local: hash_of_part() of the training set
 };
 
-/// Options of a fit that all ranks give alike. Not among them: threads, callbacks, progress, prefetching, graphs.
+/// Options of a fit that all ranks give alike. Not among them: threads, callbacks, progress, prefetching.
 void describe(const FitOptions& options, NamedValues& to);
 /// Those of an evaluation.
 void describe(const EvaluateOptions& options, NamedValues& to);

@@ -44,7 +44,7 @@ SKEIN_INLINE void describe(const FitOptions& o, NamedValues& to) {
   to.add(".loader.partition", o.loader.partition == data::Partition::local ? "local" : "shared");
   to.add(".loader.shuffle", o.loader.shuffle).add(".loader.last", o.loader.last == data::LastBatch::drop ? "drop" : "keep");
   to.add(".step.accumulate", o.step.accumulate).add(".clip_norm", o.clip_norm).add(".checkpoint.async", o.checkpoint.async);
-  to.add(".compute.denormals", o.compute.denormals == Denormals::keep ? "keep" : "flush");
+  to.add(".compute.denormals", o.compute.denormals == Denormals::keep ? "keep" : "flush").add(".compute.graph", o.compute.graph);
   if (const auto& s = o.step.loss_scaling)
     to.add(".step.loss_scaling", text("{{}, {}, {}, {}, {}, {}, {}}", s->initial, s->growth, s->backoff, s->interval, s->least,
                                       s->greatest, s->looks ? 1 : 0));

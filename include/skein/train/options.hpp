@@ -44,7 +44,7 @@ struct FitStep {
 struct FitCompute {
   Execution execution = Execution::automatic;  ///< layer by layer, or depth-first by blocks of samples
   Denormals denormals = Denormals::flush;      ///< numbers below the smallest normal one (1.2e-38 in float) become zero
-  bool graph = true;                           ///< a step may become one captured graph, on a device that has such
+  bool graph = true;  ///< a step may become one captured graph, on a device that has such; alike on all ranks
 };
 
 /// What ranks compare while they train: `.check = {.replicas_every = 100}`.

@@ -56,17 +56,18 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     parts_.policy_state.start();
   }
 
-  /// Makes memory for calls of at most `options.capacity` samples of this rank, unless it is there. Keeps everything else.
+  /// Makes memory for calls of at most `options.capacity` samples of this rank, unless it is there. Ranks that exchange call it
+  /// at the same step: captured steps are void then.
   void reserve(ExecutorOptions options) {
     nn::check_reserve(options);
     if (options.threads == 0) options.threads = threads();
     if constexpr (virtual_shards > 0) options.shards = SumShards::share(parts_);
     options.first_trained = parts_.optimizer.first_trained();
     auto& executor = parts_.executor;
+    parts_.device.forget_graphs();  // of all ranks, whether or not this one has room
     if (executor && executor->capacity() >= options.capacity && options.execution == asked_.execution &&
         options.block == asked_.block && options.threads == asked_.threads && options.denormals == asked_.denormals)
       return;
-    parts_.device.forget();
     executor = nullptr, accumulated_ = 0;  // its gradients are gone: the next step is a new one
     auto made = std::make_unique<Executor>(model(), loss(), options);
     constexpr bool tokens = is_tokens<typename Model::input>;
@@ -90,7 +91,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     optim::check_step(options);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
-    const auto& batch = parts_.device.upload(given);
+    const auto& batch = parts_.device.upload(given, batch_use(parts_));
     nn::lap(loss(), StepPart::load);
     update_scale();
     optim::join_accumulation(options.accumulate, accumulated_);
@@ -120,7 +121,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     check_step_batch(parts_, given, false);
     Executor& run = executor();
     [[maybe_unused]] const auto here = run.memory().enter();
-    const auto& batch = parts_.device.upload(given);
+    const auto& batch = parts_.device.upload(given, BatchUse::evaluation);
     run.begin(batch, {}, true);
     run.run([&](Worker& w) { run.evaluate(w, batch, accumulate); });
     parts_.device.finish();
@@ -191,17 +192,14 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     parts_.device.forget();                 // a captured step looks for overflows, or does not
   }
   /// The scale as it stands. Waits for a device.
-  optim::LossScaler& loss_scaler() requires Model::scales_loss {
-    update_scale();
-    return scale_.scaler();
-  }
+  optim::LossScaler& loss_scaler() requires Model::scales_loss { return update_scale(), scale_.scaler(); }
   /// Was the update of the last step that had one left out, since its loss or the norm of its gradients is not finite: see
   /// optim::StepOptions::finite.
   bool left_out() const { return left_out_; }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
   double gradient_norm() const {
     if constexpr (on_host<Device>) return parts_.memory.norm;
-    else return step_ > 0 ? parts_.device.read_scale().norm : 0;
+    else return step_ > 0 ? parts_.device.norm(parts_.policy_state) : 0;
   }
 
  private:
@@ -243,7 +241,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     try {
       parts_.device.run(
           run.memory(), options.graph && captures, [&] { return captured_step_key(parts_, step); },
-          [&] { run.begin(*step.batch, step.call); }, [&] { run.run([&](Worker& w) { Stages::run(w, parts_, step); }); },
+          [&] { run.prepare(step.batch->count); }, [&] { run.begin(*step.batch, step.call); },
+          [&] { run.run([&](Worker& w) { Stages::run(w, parts_, step); }); },
           [&] {
             if constexpr (!on_host<Device>)
               if (step.update) DeviceUpdate::update(parts_, step);
@@ -282,8 +281,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   Sums result([[maybe_unused]] bool exchanged) {
     if constexpr (on_host<Device>) return sums_;
     else
-      return exchanged && !PolicyState::local_sums ? parts_.device.result(nullptr, parts_.tail())
-                                                   : parts_.device.result(parts_.executor->memory().sums(), nullptr);
+      return exchanged && !PolicyState::local_sums
+                 ? parts_.device.result(nullptr, parts_.tail(), policy_state())
+                 : parts_.device.result(parts_.executor->memory().sums(), nullptr, policy_state());
   }
 
   Parts parts_;

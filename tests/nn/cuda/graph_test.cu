@@ -70,7 +70,7 @@ template <class Device, class Scalar> std::vector<double> gradients_of_parts() {
 template <class Scalar> double parts_apart() {
   const auto here = gradients_of_parts<sk::Cpu, Scalar>(), there = gradients_of_parts<sk::Cuda, Scalar>();
   double worst = 0;
-  for (std::size_t i = 0; i < here.size(); ++i) worst = std::max(worst, std::abs(here[i] - there[i]));
+  for (std::size_t i = 0; i < here.size(); ++i) worst = support::larger(worst, here[i] - there[i]);
   return worst;
 }
 }  // namespace

@@ -2,6 +2,7 @@
 // Data-parallel training on several devices of one process, a rank each: the curve and the weights of the serial run on the Cpu.
 #include <catch2/catch.hpp>
 
+#include <atomic>
 #include <cmath>
 #include <string>
 #include <vector>
@@ -193,8 +194,8 @@ void refused_on_rank_1(sk::NcclComm& world) {
   RANK_CHECK(note.starts_with("steps are launched kernel by kernel, since they cannot be captured: "));
   RANK_CHECK(world.rank() == 1 || note.ends_with("rank 1's were refused"));
 }
-/// The memory of one rank's batches moves when a larger one comes, and the batches of one rank lie anywhere on its device: it
-/// captures again while the others replay.
+/// The batches of one rank lie anywhere on its device, it evaluates others in between, and its workspace grows: all replay what
+/// they have captured together.
 void batches_elsewhere(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, world.where()};
   sk::Model<Net, sk::Shape<4>> serial{sk::Seed{3}};
@@ -219,6 +220,7 @@ void batches_elsewhere(sk::NcclComm& world) {
       on_device.targets = there(batch.targets, static_cast<std::size_t>(batch.count * batch.target_pitch));
       on_device.target_pitch = batch.target_pitch;
       (void)step.step(on_device);
+      if (s % 7 == 3) (void)step.evaluate(batch), (void)sk::cuda::workspace().get(static_cast<std::size_t>(s + 1) << 16);
     } else {
       (void)step.step(batch);
     }
@@ -226,8 +228,38 @@ void batches_elsewhere(sk::NcclComm& world) {
   }
   RANK_CHECK(std::abs(step.totals().mean() - alone.totals().mean()) < 2e-5);
   RANK_CHECK(step.device().replays() == 49);
-  RANK_CHECK(step.device().graphs() <= 32);
-  RANK_CHECK(step.device().note().empty() == (world.rank() != 1));
+  RANK_CHECK(step.device().graphs() == 2);
+  RANK_CHECK(step.device().note().empty());
+}
+/// One rank predicts alone before a fit, has other threads than the others, and makes its executor anew where they have room: all
+/// capture again together.
+void remade_on_one_rank(sk::NcclComm& world) {
+  const Points points;
+  const auto data = sk::data::from_tensors(points.x, sk::Extents{1, {4}}, points.y);
+  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, world.where()};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
+  sk::FitOptions options = short_fit;
+  options.progress = false;
+  if (world.rank() == 0) { (void)trainer.predict(data); }
+  trainer.fit(data, options);
+  const long before = trainer.train_step().device().replays();
+  RANK_CHECK(before > 0);
+  options.threads = 1 + (world.rank() == 1);
+  trainer.fit(data, options);
+  (void)trainer.evaluate(data, {.batch = 100});
+  trainer.fit(data, options);
+  RANK_CHECK(trainer.train_step().device().replays() > before);
+  std::vector<float> weights(std::as_const(model).parameters().size);
+  sk::Copy<sk::Cpu, sk::Cuda>::run(weights.data(), std::as_const(model).parameters().data, weights.size() * sizeof(float),
+                                   sk::Cpu{}, world.where());
+  const std::vector<double> all = world.all_gather(static_cast<double>(weights[5]));
+  for (const double w : all) RANK_CHECK(w == all[0]);
+}
+/// A rank without a graph of its own would never meet the others' captures.
+void graphs_on_some_ranks(sk::NcclComm& world) {
+  sk::FitOptions options = short_fit;
+  options.compute.graph = world.rank() == 0;
+  (void)train(world.where(), sk::parallel::DataParallel{world}, options);
 }
 /// An overflow of one rank's own gradients skips the step on all, and lowers the scale on all: averages of models meet.
 void skips_together(sk::NcclComm& world) {
@@ -251,6 +283,18 @@ void skips_together(sk::NcclComm& world) {
   };
   course(ModelAverage{world, Period<2>{}});
   course(DataParallel{world, SyncEvery<3>{}});
+}
+std::atomic<bool> sums_were_given{false};
+/// Rank 1 gives up instead of its third step: whoever asks for the sums of that step hears of it.
+void given_up(sk::NcclComm& world) {
+  sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, world.where()};
+  const Points points;
+  sk::train::TrainStep step{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
+  step.reserve({.capacity = 10, .threads = 1});
+  for (int s = 0; s < 2; ++s) (void)step.step(points.batch(10 * s, 10)).mean();
+  if (world.rank() == 1) return world.fail("enough");
+  (void)step.step(points.batch(20, 10)).mean();
+  sums_were_given = true;
 }
 void on_another_device(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, sk::Cuda{0}};  // whatever the rank
@@ -280,6 +324,14 @@ TEST_CASE("ranks launch captured steps at the same time, or none does") {
   }
   CHECK(on_devices(devices, refused_on_rank_1) == "");
   CHECK(on_devices(devices, batches_elsewhere) == "");
+  CHECK(on_devices(devices, remade_on_one_rank) == "");
+  CHECK_THAT(on_devices(devices, graphs_on_some_ranks), Contains(".compute.graph"));
+}
+
+TEST_CASE("the sums of a step whose exchange was given up are not given") {
+  if (sk::cuda::device_count() < 2) return;
+  CHECK_THAT(on_devices(2, given_up, true, 20), Contains("enough"));
+  CHECK_FALSE(sums_were_given);
 }
 
 TEST_CASE("ranks on devices whose gradients are their own skip a step together") {

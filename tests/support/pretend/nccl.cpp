@@ -65,7 +65,7 @@ struct Call {
   ncclDataType_t type;
   ncclRedOp_t op;
   int root;
-  bool captured = false;  // it comes with a graph that is launched
+  unsigned long captured = 0;  // it comes with a graph that is launched: of this rank's so manieth capture with the communicator
   bool operator==(const Call& o) const {
     return kind == o.kind && count == o.count && type == o.type && op == o.op && root == o.root;
   }
@@ -120,7 +120,9 @@ struct State {
   ncclResult_t error = ncclSuccess;
   int busy = 0;  // how often a poll still says "in progress"
   unsigned long next_round = 0, next_split = 0;
-  long pending = 0;  // operations that streams still have
+  unsigned long captures = 0;           // that calls of this rank were part of
+  unsigned long long last_capture = 0;  // the number of the last of them
+  long pending = 0;                     // operations that streams still have
   // while the parent's ranks gather for a split
   std::shared_ptr<Clique> parent;
   unsigned long split = 0;
@@ -269,7 +271,11 @@ ncclResult_t refuse(ncclResult_t result, const std::string& words) {
 
 Job collective(const std::shared_ptr<State>& state, Call call, cudaStream_t stream) {
   auto number = std::make_shared<unsigned long>(0);
-  call.captured = capturing(stream);
+  if (capturing(stream)) {
+    if (const unsigned long long now = capture_number(stream); state->captures == 0 || state->last_capture != now)
+      state->last_capture = now, ++state->captures;
+    call.captured = state->captures;
+  }
   auto post = [state, call, number] {
     Clique& clique = *state->clique;
     const std::lock_guard hold(clique.lock);
@@ -291,9 +297,16 @@ Job collective(const std::shared_ptr<State>& state, Call call, cudaStream_t stre
       }
     for (std::size_t r = 0; r < round.here.size(); ++r)
       if (round.here[r] && round.calls[r].captured != call.captured) {
-        complain("rank " + std::to_string(call.captured ? rank : r) + " launches " + names[static_cast<int>(call.kind)] +
-                 " with a graph, rank " + std::to_string(call.captured ? r : rank) +
-                 " without one: NCCL's guide wants all ranks to capture, or none");
+        const unsigned long other = round.calls[r].captured;
+        if (call.captured && other)
+          complain("ranks " + std::to_string(rank) + " and " + std::to_string(r) + " launch " +
+                   names[static_cast<int>(call.kind)] + " with graphs of different captures, their " +
+                   std::to_string(call.captured) + "th and " + std::to_string(other) +
+                   "th: NCCL's guide wants each rank's graph to be of one collective capture");
+        else
+          complain("rank " + std::to_string(call.captured ? rank : r) + " launches " + names[static_cast<int>(call.kind)] +
+                   " with a graph, rank " + std::to_string(call.captured ? r : rank) +
+                   " without one: NCCL's guide wants all ranks to capture, or none");
         std::abort();
       }
     round.calls[rank] = call;

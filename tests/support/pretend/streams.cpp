@@ -196,6 +196,10 @@ bool capturing(cudaStream_t handle) {
   const auto stream = find(handle);
   return stream && stream->capture;
 }
+unsigned long long capture_number(cudaStream_t handle) {
+  const auto stream = find(handle);
+  return stream && stream->capture ? stream->capture->id : 0;
+}
 void drain(cudaStream_t handle) {
   if (const auto stream = find(handle)) drain_stream(*stream);
 }

@@ -9,6 +9,8 @@
 
 #include <skein/cuda.hpp>
 
+#include "support/larger.hpp"
+
 namespace twins {
 namespace sk = skein;
 
@@ -64,8 +66,7 @@ std::vector<std::remove_const_t<Scalar>> values(sk::DeviceSpan<Scalar, Device> s
 template <class Scalar> double apart(const std::vector<Scalar>& a, const std::vector<Scalar>& b) {
   double worst = 0, size = 1e-30;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (!(std::abs(static_cast<double>(a[i])) < 1e30)) return INFINITY;
-    worst = std::max(worst, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+    worst = support::larger(worst, static_cast<double>(a[i]) - static_cast<double>(b[i]));
     size = std::max(size, std::abs(static_cast<double>(a[i])));
   }
   return worst / size;

@@ -183,3 +183,56 @@ TEST_CASE("wherever the memory of a GPU ends, a training goes on with smaller ba
   CHECK(allocation > 20);
 }
 #endif
+
+namespace {
+using Narrow = sk::Model<nn::Sequential<nn::Linear<7>, nn::Tanh, nn::Linear<3>>, sk::Shape<5>, sk::Cuda>;
+/// 6 samples and targets in rows that are wider than the model's own, each array ending with the last row's values.
+struct WideRows {
+  static constexpr long pitch = sk::sample_pitch(Narrow::input::extents), target_pitch = sk::row_pitch(3), wide = pitch + 3,
+                        wide_target = target_pitch + 5;
+  std::vector<float> x = std::vector<float>(5 * wide + 5), y = std::vector<float>(5 * wide_target + 3), dense_x, dense_y;
+  WideRows() {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(sk::random_uniform(3, 0, i)) - 0.5f;
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<float>(sk::random_uniform(3, 1, i)) - 0.5f;
+    for (std::size_t i = 0; i < 6; ++i) {
+      for (std::size_t c = 0; c < pitch; ++c) dense_x.push_back(c < 5 ? x[wide * i + c] : 0);
+      for (std::size_t c = 0; c < target_pitch; ++c) dense_y.push_back(c < 3 ? y[wide_target * i + c] : 0);
+    }
+  }
+  static sk::BatchView<float> view(const std::vector<float>& x, long pitch, const std::vector<float>& y, long target_pitch) {
+    return {.x = x.data(), .pitch = pitch, .targets = y.data(), .target_pitch = target_pitch, .count = 6, .global_count = 6};
+  }
+};
+std::vector<float> weights_of(const Narrow& model) { return twins::values(model.parameters(), model.where()); }
+}  // namespace
+
+TEST_CASE("rows of a batch that lie in a wider array, which ends with the last of them, are packed on their way",
+          "[train][cuda]") {
+  const WideRows rows;
+  const auto wide = rows.view(rows.x, rows.wide, rows.y, rows.wide_target),
+             dense = rows.view(rows.dense_x, rows.pitch, rows.dense_y, rows.target_pitch);
+  const sk::Arena<float, sk::Cuda> x(rows.x.size()), y(rows.y.size());
+  sk::Copy<sk::Cuda, sk::Cpu>::run(const_cast<float*>(x.data()), rows.x.data(), rows.x.size() * sizeof(float));
+  sk::Copy<sk::Cuda, sk::Cpu>::run(const_cast<float*>(y.data()), rows.y.data(), rows.y.size() * sizeof(float));
+  const sk::BatchView<float, sk::Cuda> there{
+      .x = x.data(), .pitch = rows.wide, .targets = y.data(), .target_pitch = rows.wide_target, .count = 6, .global_count = 6};
+  const auto steps = [](const auto& batch) {
+    Narrow model{sk::Seed{3}};
+    sk::train::TrainStep step{model, nn::Mse{}, optim::Sgd{.lr = 0.1f}, sk::parallel::SingleProcess{}};
+    step.reserve({.capacity = 6, .threads = 1});
+    for (int i = 0; i < 5; ++i) (void)step.step(batch);
+    return weights_of(model);
+  };
+  const auto by_hand = [](const auto& batch) {
+    Narrow model{sk::Seed{3}};
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 6}};
+    optim::BoundOptimizer optimizer{optim::Sgd{.lr = 0.1f}, model};
+    for (int i = 0; i < 5; ++i) executor.forward_backward(batch), optimizer.step(model);
+    return weights_of(model);
+  };
+  const std::vector<float> expected = steps(dense);
+  CHECK(steps(wide) == expected);
+  CHECK(steps(there) == expected);
+  CHECK(by_hand(wide) == by_hand(dense));
+  CHECK(by_hand(there) == by_hand(dense));
+}

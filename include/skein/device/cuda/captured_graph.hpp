@@ -18,6 +18,7 @@ class CapturedGraph {
   /// this, and releases it when it goes: the CapturedGraph is empty then.
   struct Executable {
     cudaGraphExec_t raw = nullptr;
+    std::shared_ptr<const void> workspace{};  // that its kernels use, though the thread's grows meanwhile
     Executable() = default;
     Executable(const Executable&) = delete;
     ~Executable() { release(); }
@@ -44,6 +45,7 @@ class CapturedGraph {
     cudaGraph_t graph = nullptr;
     CapturedGraph made;
     made.executable_ = std::make_shared<Executable>();
+    made.executable_->workspace = workspace().hold();
     {
       const Sealed sealed(made.executable_);
       try {

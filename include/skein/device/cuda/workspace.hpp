@@ -4,6 +4,7 @@
 // it is made once, and a step takes from it (get) without an allocation. Free-standing operations let it grow.
 #pragma once
 #include <algorithm>
+#include <memory>
 
 #include "memory.hpp"
 
@@ -12,33 +13,34 @@ namespace skein::inline SKEIN_ABI::cuda {
 /// One array of scratch memory, which grows until it is sealed.
 class Workspace {
  public:
-  explicit Workspace(Cuda device = {}) : memory_(0, device) {}
+  explicit Workspace(Cuda device = {}) : memory_(std::make_shared<Arena<std::byte, Cuda>>(0, device)) {}
 
   /// Says that calls will want so many bytes; grows, in stream order.
   void reserve(std::size_t bytes) {
-    if (bytes <= memory_.size()) return;
+    if (bytes <= memory_->size()) return;
     if (sealed_)
       throw DeviceError("an operation wants a workspace of " + std::to_string(bytes) + " bytes, the plan has " +
-                        std::to_string(memory_.size()) + ": its prepare() must say what it takes");
-    const Cuda device = memory_.where();
-    memory_ = Arena<std::byte, Cuda>(0, device);  // first away, then anew: never both; and where it is, should there be no room
-    memory_ = Arena<std::byte, Cuda>((bytes + 511) / 512 * 512, device);
+                        std::to_string(memory_->size()) + ": its prepare() must say what it takes");
+    const Cuda device = memory_->where();
+    memory_ =
+        std::make_shared<Arena<std::byte, Cuda>>(0, device);  // first away, then anew; and where it is, should there be no room
+    *memory_ = Arena<std::byte, Cuda>((bytes + 511) / 512 * 512, device);
   }
   /// At least `bytes`, 256-byte aligned, until the next operation of this thread; null for 0.
   void* get(std::size_t bytes) {
     if (bytes == 0) return nullptr;
     reserve(bytes);
-    return memory_.data();
+    return memory_->data();
   }
-  std::size_t size() const { return memory_.size(); }
-  /// Where it is now: what was captured with another address is void.
-  const void* data() const { return memory_.data(); }
+  std::size_t size() const { return memory_->size(); }
+  /// The memory as it is now, which stays as long as this lives: a captured step has its address.
+  std::shared_ptr<const void> hold() const { return memory_; }
   /// From now on (while a step is captured, say) growing is an error.
   void seal(bool sealed = true) { sealed_ = sealed; }
   bool sealed() const { return sealed_; }
 
  private:
-  Arena<std::byte, Cuda> memory_;
+  std::shared_ptr<Arena<std::byte, Cuda>> memory_;
   bool sealed_ = false;
 };
 

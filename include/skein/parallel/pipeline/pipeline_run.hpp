@@ -30,7 +30,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
 
   PipelineRun(Model& model, const Loss& loss, const Optimizer& optimizer, std::shared_ptr<PipelineTeam> team)
-      : local_stages(model, loss, optimizer, std::move(team)), updates(local_stages), batch_on_device_(model.where()) {}
+      : local_stages(model, loss, optimizer, std::move(team)), updates(local_stages),
+        batch_on_device_(model.where(), nn::batch_rows<Model, Loss>()) {}
   PipelineRun(const PipelineRun&) = delete;
   PipelineRun& operator=(const PipelineRun&) = delete;
 

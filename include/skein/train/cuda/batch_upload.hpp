@@ -5,7 +5,6 @@
 #pragma once
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <string>
 
 #include "../../data/host_memory.hpp"
@@ -18,6 +17,11 @@ namespace skein::inline SKEIN_ABI::train {
 /// Two slots of device memory for batches of the host: one is copied while the step before reads the other.
 template <class Scalar> class BatchUpload {
  public:
+  /// Values.
+  struct Room {
+    long x = 0, tokens = 0, labels = 0, targets = 0;
+  };
+
   static constexpr int held = 2;  // as many as there are slots
   static data::HostMemory host_memory() {
     return {.allocate = [](std::size_t bytes) -> void* {
@@ -28,17 +32,17 @@ template <class Scalar> class BatchUpload {
             .release = [](void* p, std::size_t) { (void)cudaFreeHost(p); }};
   }
 
-  explicit BatchUpload(Cuda where) : where_(where) {}
+  BatchUpload(Cuda where, const BatchRows& rows) : where_(where), rows_(rows) {}
 
   /// Do batches of so many values have room? Where not, reserve() makes it.
-  bool has_room(long scalars, long tokens, long labels, long targets) const {
-    return stream_ && scalars <= room_.x && tokens <= room_.tokens && labels <= room_.labels && targets <= room_.targets;
+  bool has_room(const Room& n) const {
+    return stream_ && n.x <= room_.x && n.tokens <= room_.tokens && n.labels <= room_.labels && n.targets <= room_.targets;
   }
   /// Memory moves: what was captured with it is void. Where there is not so much, no batch has room, and smaller ones may be
   /// asked for. Throws DeviceError.
-  void reserve(long scalars, long tokens, long labels, long targets) {
-    const Room room{std::max(scalars, room_.x), std::max(tokens, room_.tokens), std::max(labels, room_.labels),
-                    std::max(targets, room_.targets)};
+  void reserve(const Room& n) {
+    const Room room{std::max(n.x, room_.x), std::max(n.tokens, room_.tokens), std::max(n.labels, room_.labels),
+                    std::max(n.targets, room_.targets)};
     const cuda::UseDevice here(where_);
     if (slots_[0].copy) cuda::synchronize(where_);
     room_ = {};
@@ -54,45 +58,45 @@ template <class Scalar> class BatchUpload {
     room_ = room;
   }
 
-  /// The batch in the next slot; the current device is where(). The calling thread's stream has it when what follows runs there.
-  /// Waits only where the host is a whole ring of slots ahead.
-  BatchView<Scalar, Cuda> upload(const BatchView<Scalar>& batch) {
-    next_ ^= 1;
-    Slot& s = slots_[next_];
+  /// The batch in that slot, 0 or 1, with its rows packed; the current device is where(). The calling thread's stream has it when
+  /// what follows runs there. Waits only where the host is a whole ring of slots ahead.
+  BatchView<Scalar, Cuda> upload(const BatchView<Scalar>& batch, std::size_t slot) {
+    Slot& s = slots_[last_ = slot];
     Events& e = *s.copy;
     if (e.pending && !e.copied.done()) e.copied.synchronize();
     e.pending = true;
-    const std::size_t n = static_cast<std::size_t>(batch.count), values = n * static_cast<std::size_t>(batch.pitch),
-                      x = batch.tokens ? 0 : values, tokens = batch.tokens ? values : 0,
-                      labels = batch.labels ? n * static_cast<std::size_t>(batch.labels_each) : 0,
-                      targets = batch.targets ? n * static_cast<std::size_t>(batch.target_pitch) : 0;
-    if (batch.held < held) keep(s, batch, x, tokens, labels, targets);
+    const Room n = room_for(batch);
+    const bool keeps = batch.held < held || is_wide(batch);
+    if (keeps) keep(s, batch, n);
     e.free.hold(stream_->get());
-    send(s.x.data(), batch.held < held ? s.kept_x.data() : batch.x, x);
-    send(s.tokens.data(), batch.held < held ? s.kept_tokens.data() : batch.tokens, tokens);
-    send(s.labels.data(), batch.held < held ? s.kept_labels.data() : batch.labels, labels);
-    send(s.targets.data(), batch.held < held ? s.kept_targets.data() : batch.targets, targets);
+    send(s.x.data(), keeps ? s.kept_x.data() : batch.x, n.x);
+    send(s.tokens.data(), keeps ? s.kept_tokens.data() : batch.tokens, n.tokens);
+    send(s.labels.data(), keeps ? s.kept_labels.data() : batch.labels, n.labels);
+    send(s.targets.data(), keeps ? s.kept_targets.data() : batch.targets, n.targets);
     e.copied.record(stream_->get());
     e.copied.hold(cuda::stream(where_));
-
-    return {.x = s.x.data(),
-            .pitch = batch.pitch,
-            .labels = batch.labels ? s.labels.data() : nullptr,
-            .targets = batch.targets ? s.targets.data() : nullptr,
-            .target_pitch = batch.target_pitch,
-            .count = batch.count,
-            .global_count = batch.global_count,
-            .first = batch.first,
-            .labels_each = batch.labels_each,
-            .tokens = batch.tokens ? s.tokens.data() : nullptr};
+    return in_slot(s, batch);
+  }
+  /// The same of a batch that is on the device: copied in the calling thread's stream.
+  BatchView<Scalar, Cuda> upload(const BatchView<Scalar, Cuda>& batch, std::size_t slot) {
+    Slot& s = slots_[last_ = slot];
+    copy_rows(s.x.data(), batch.tokens ? nullptr : batch.x, batch.count, batch.pitch, rows_.packed(batch.pitch));
+    copy_rows(s.tokens.data(), batch.tokens, 1, batch.count * batch.pitch, batch.count * batch.pitch);
+    copy_rows(s.labels.data(), batch.labels, 1, batch.count * batch.labels_each, batch.count * batch.labels_each);
+    copy_rows(s.targets.data(), batch.targets, batch.count, batch.target_pitch, rows_.packed_target(batch.target_pitch));
+    return in_slot(s, batch);
   }
   /// What the last upload() gave is not needed by anything that comes later.
-  void finish() { slots_[next_].copy->free.record(cuda::stream(where_)); }
+  void finish() { slots_[last_].copy->free.record(cuda::stream(where_)); }
+
+  /// Values of a batch with its rows packed.
+  template <class Device> Room room_for(const BatchView<Scalar, Device>& batch) const {
+    return {batch.tokens ? 0 : batch.count * rows_.packed(batch.pitch), batch.tokens ? batch.count * batch.pitch : 0,
+            batch.labels ? batch.count * batch.labels_each : 0,
+            batch.targets ? batch.count * rows_.packed_target(batch.target_pitch) : 0};
+  }
 
  private:
-  struct Room {
-    long x = 0, tokens = 0, labels = 0, targets = 0;
-  };
   struct Events {
     cuda::Event copied, free;
     bool pending = false;
@@ -105,32 +109,57 @@ template <class Scalar> class BatchUpload {
     std::unique_ptr<Events> copy;
   };
 
-  template <class T> void send(T* to, const T* from, std::size_t n) {
-    if (n == 0) return;
-    cuda::check(cudaMemcpyAsync(to, from, n * sizeof(T), cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
-                cuda::Bytes{n * sizeof(T)});
+  bool is_wide(const BatchView<Scalar>& batch) const {
+    return rows_.packed(batch.pitch) != batch.pitch || rows_.packed_target(batch.target_pitch) != batch.target_pitch;
   }
-  void keep(Slot& s, const BatchView<Scalar>& batch, std::size_t x, std::size_t tokens, std::size_t labels, std::size_t targets) {
-    if (s.kept_x.size() < x) s.kept_x = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.x));
-    if (x > 0) std::memcpy(s.kept_x.data(), batch.x, x * sizeof(Scalar));
-    if (tokens > 0) {
-      if (s.kept_tokens.size() < tokens) s.kept_tokens = cuda::Pinned<std::int32_t>(static_cast<std::size_t>(room_.tokens));
-      std::memcpy(s.kept_tokens.data(), batch.tokens, tokens * sizeof(std::int32_t));
-    }
-    if (labels > 0) {
-      if (s.kept_labels.size() < labels) s.kept_labels = cuda::Pinned<std::int32_t>(static_cast<std::size_t>(room_.labels));
-      std::memcpy(s.kept_labels.data(), batch.labels, labels * sizeof(std::int32_t));
-    }
-    if (targets > 0) {
-      if (s.kept_targets.size() < targets) s.kept_targets = cuda::Pinned<Scalar>(static_cast<std::size_t>(room_.targets));
-      std::memcpy(s.kept_targets.data(), batch.targets, targets * sizeof(Scalar));
-    }
+  template <class Device> BatchView<Scalar, Cuda> in_slot(Slot& s, const BatchView<Scalar, Device>& batch) const {
+    return {.x = s.x.data(),
+            .pitch = rows_.packed(batch.pitch),
+            .labels = batch.labels ? s.labels.data() : nullptr,
+            .targets = batch.targets ? s.targets.data() : nullptr,
+            .target_pitch = rows_.packed_target(batch.target_pitch),
+            .count = batch.count,
+            .global_count = batch.global_count,
+            .first = batch.first,
+            .labels_each = batch.labels_each,
+            .tokens = batch.tokens ? s.tokens.data() : nullptr};
+  }
+  template <class T> void send(T* to, const T* from, long n) {
+    const std::size_t bytes = static_cast<std::size_t>(n) * sizeof(T);
+    if (n > 0)
+      cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
+                  cuda::Bytes{bytes});
+  }
+  /// n rows of `from`, if that is not null, `pitch` apart, to rows that are `packed` apart.
+  template <class T> void copy_rows(T* to, const T* from, long n, long pitch, long packed) {
+    const auto bytes = [](long values) { return static_cast<std::size_t>(values) * sizeof(T); };
+    if (!from || n <= 0 || packed <= 0) return;
+    const cudaStream_t on = cuda::stream(where_);
+    cuda::check(pitch == packed ? cudaMemcpyAsync(to, from, bytes(n * packed), cudaMemcpyDeviceToDevice, on)
+                                : cudaMemcpy2DAsync(to, bytes(packed), from, bytes(pitch), bytes(packed),
+                                                    static_cast<std::size_t>(n), cudaMemcpyDeviceToDevice, on),
+                "cudaMemcpyAsync (batch)", cuda::Bytes{bytes(n * packed)});
+  }
+  /// n values of the batch in page-locked memory, which has room for as many as the slots have.
+  template <class T> static void keep_rows(cuda::Pinned<T>& kept, long room, const T* from, long n, long pitch, long packed) {
+    if (n * packed <= 0) return;
+    if (static_cast<long>(kept.size()) < n * packed) kept = cuda::Pinned<T>(static_cast<std::size_t>(room));
+    pack_rows(kept.data(), from, n, pitch, packed);
+  }
+  void keep(Slot& s, const BatchView<Scalar>& batch, const Room& n) {
+    if (n.x > 0) keep_rows(s.kept_x, room_.x, batch.x, batch.count, batch.pitch, rows_.packed(batch.pitch));
+    keep_rows(s.kept_tokens, room_.tokens, batch.tokens, 1, n.tokens, n.tokens);
+    keep_rows(s.kept_labels, room_.labels, batch.labels, 1, n.labels, n.labels);
+    if (n.targets > 0)
+      keep_rows(s.kept_targets, room_.targets, batch.targets, batch.count, batch.target_pitch,
+                rows_.packed_target(batch.target_pitch));
   }
 
   Cuda where_;
+  BatchRows rows_;
   Room room_{};
   std::array<Slot, 2> slots_{};
-  std::size_t next_ = 0;
+  std::size_t last_ = 0;
   std::unique_ptr<cuda::Stream> stream_;
 };
 

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "../../device/cuda/captured_graph.hpp"
 #include "../../nn/cuda/step_memory.hpp"
 #include "../../ops/step_scale.hpp"
 #include "../step/step_device.hpp"
 #include "batch_upload.hpp"
+#include "captured_steps.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -47,61 +47,65 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   class Sums {
    public:
     Sums() = default;
-    operator nn::LossSums() const { return device_ ? device_->fetch(from_) : nn::LossSums{}; }
+    /// Throws CommError where an exchange of the step was given up: what it has left is nobody's.
+    operator nn::LossSums() const {
+      if (!device_) return {};
+      const nn::LossSums sums = device_->fetch(from_);
+      check_(state_);
+      return sums;
+    }
     /// Waits. Mean loss of the step.
     double mean() const { return nn::LossSums(*this).mean(); }
 
    private:
     friend class StepDevice;
-    Sums(const StepDevice* device, detail::FetchSums<Scalar> from) : device_(device), from_(from) {}
+    template <class PolicyState> Sums(const StepDevice* device, detail::FetchSums<Scalar> from, const PolicyState& state)
+        : device_(device), from_(from), state_(&state),
+          check_([](const void* s) { static_cast<const PolicyState*>(s)->check(); }) {}
     const StepDevice* device_ = nullptr;
     detail::FetchSums<Scalar> from_{};
+    const void* state_ = nullptr;
+    void (*check_)(const void*) = nullptr;
   };
   static constexpr int held = BatchUpload<Scalar>::held;
   static data::HostMemory host_memory() { return BatchUpload<Scalar>::host_memory(); }
 
   /// The memory of a training, the optimizer's too, is there when this returns: another thread may make the first step.
-  explicit StepDevice(Cuda where) : where_(where), upload_(where), totals_(4, where), squares_(1, where), scale_(1, where) {
+  StepDevice(Cuda where, const BatchRows& rows)
+      : where_(where), upload_(where, rows), totals_(4, where), squares_(1, where), scale_(1, where) {
     cuda::synchronize(where);
   }
 
-  void reserve(long scalars, long tokens, long labels, long targets) {
-    if (upload_.has_room(scalars, tokens, labels, targets)) return;
-    forget_graphs();
-    upload_.reserve(scalars, tokens, labels, targets);
-  }
-  template <class Given> decltype(auto) upload(const Given& given) {
+  void reserve(long scalars, long tokens, long labels, long targets) { reserve({scalars, tokens, labels, targets}); }
+  /// In one of two slots, by turns: of steps and of evaluations each for themselves, since a rank may evaluate alone, and the
+  /// graph of a step that ranks make together has the addresses of its slot. A batch that is on the device is read where it is,
+  /// but in such a step.
+  template <class Given> BatchView<Scalar, Cuda> upload(const Given& given, BatchUse use) {
     const auto& batch = batch_view<Scalar, Cuda>(given);
     ++step_;
-    uploaded_ = std::same_as<DeviceOf<Given>, Cpu>;
-    if constexpr (std::same_as<DeviceOf<Given>, Cuda>) {
-      return BatchView<Scalar, Cuda>(batch);
-    } else {
-      const long values = batch.count * batch.pitch;
-      reserve(batch.tokens ? 0 : values, batch.tokens ? values : 0, batch.labels ? batch.count * batch.labels_each : 0,
-              batch.targets ? batch.count * batch.target_pitch : 0);
-      return upload_.upload(batch);
-    }
+    uploaded_ = std::same_as<DeviceOf<Given>, Cpu> || use == BatchUse::common_step;
+    const std::size_t slot = (use == BatchUse::evaluation ? evaluated_ : trained_)++ & 1;
+    if constexpr (std::same_as<DeviceOf<Given>, Cuda>)
+      if (!uploaded_) return batch;
+    reserve(upload_.room_for(batch));
+    return upload_.upload(batch, slot);
   }
   void finish() {
     if (uploaded_) upload_.finish();
   }
 
-  template <class Kind, class Begin, class All, class Host, class Refusing>
-  void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Begin&& begin, All&& all, Host&& host, Refusing&& refusing) {
+  template <class Kind, class Prepare, class Begin, class All, class Host, class Refusing>
+  void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Prepare&& prepare, Begin&& begin, All&& all, Host&& host,
+           Refusing&& refusing) {
     mode_ = cuda::ArgumentMode::count;
     counted_ = 0;
     if (!wanted) {
       begin();
       return all();
     }
-    if (workspace_ && cuda::workspace().data() != workspace_) {  // it has grown: graphs know the old one
-      for (auto& c : captured_) c->graph = {};
-      workspace_ = nullptr;
-    }
     const CapturedStepKey key = kind();
-    Alike* const steps = alike(key);
-    Captured* const c = steps && steps->launched && !steps->refused ? captured(key) : nullptr;
+    KindOfStep* const steps = captured_.kind_of(key);
+    CapturedStep* const c = steps && steps->launched && !steps->refused ? captured_.find(key, step_) : nullptr;
     if (!c) {
       begin();
       all();
@@ -109,12 +113,12 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
       return;
     }
     const nn::StepMemory<Cuda>::Hold held(memory);
-    c->used = step_;
     if (!c->graph) {
-      if (memory.arguments().reserve(steps->bytes, where_)) forget_all_but(*c);
+      prepare();
+      if (memory.arguments().reserve(steps->bytes, where_)) captured_.forget_all_but(*c);
       begin();
       mode_ = cuda::ArgumentMode::capture;
-      if (!capture(*c, *steps, all, refusing)) {  // from now on as before
+      if (!captured_.capture(*c, *steps, all, refusing)) {  // from now on as before
         mode_ = cuda::ArgumentMode::count;
         memory.upload();
         return all();
@@ -130,11 +134,11 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   }
   /// Around the optimizer: its arguments go into the block of the captured step, or are counted for one.
   auto arguments(nn::StepMemory<Cuda>& memory) { return Scope(*this, memory.arguments()); }
-  /// Graphs are void, and steps begin anew: on all ranks, as whoever calls this does.
-  void forget() {
-    forget_graphs();
-    alike_.clear();
-  }
+  /// Graphs are void, and are captured anew. Ranks that launch theirs together do so at the same steps: NCCL wants graphs of one
+  /// capture.
+  void forget_graphs() { captured_.forget_graphs(); }
+  /// Steps begin anew, too, kernel by kernel: on all ranks, as whoever calls this does.
+  void forget() { captured_ = {}; }
 
   // ---- the end of a step, for the TrainStep ------------------------------------------------------------------------------
   ops::StepScale* scale() { return scale_.data(); }
@@ -152,12 +156,20 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     end.scale = call;
     ops::for_each<Cuda>(1, end);
   }
-  Sums result(const double* sums, const Scalar* tail) const { return Sums(this, {sums, tail, step_}); }
+  template <class PolicyState> Sums result(const double* sums, const Scalar* tail, const PolicyState& state) const {
+    return Sums(this, {sums, tail, step_}, state);
+  }
   /// Blocks: what the last update was made with.
   ops::StepScale read_scale() const {
     ops::StepScale s;
     Memory<Cuda>::to_host(&s, scale_.data(), sizeof s, where_);
     return s;
+  }
+  /// Blocks: the norm of the last gradients that were clipped. Throws CommError where their exchange was given up.
+  template <class PolicyState> double norm(const PolicyState& state) const {
+    const double norm = read_scale().norm;
+    state.check();
+    return norm;
   }
 
   /// Blocks: sums of all updates since set_totals().
@@ -171,29 +183,13 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     Memory<Cuda>::from_host(totals_.data(), t, sizeof t, where_);
   }
 
-  const std::string& note() const { return note_; }
-  void set_note(std::string note) { note_ = std::move(note); }
+  const std::string& note() const { return captured_.note(); }
+  void set_note(std::string note) { captured_.set_note(std::move(note)); }
   /// Graphs that are there, and how often one was launched.
-  std::size_t graphs() const {
-    std::size_t n = 0;
-    for (const auto& c : captured_) n += static_cast<bool>(c->graph);
-    return n;
-  }
+  std::size_t graphs() const { return captured_.graphs(); }
   long replays() const { return replays_; }
 
  private:
-  static constexpr std::size_t most_kinds = 32;  // more are not steps that come again
-  /// Steps that are alike for all ranks: what all of them decide by.
-  struct Alike {
-    CapturedStepKey one{};
-    bool launched = false, refused = false, agreed = false;  // before, kernel by kernel; to be captured; that all have captured
-    std::size_t bytes = 0;                                   // of the block of arguments
-  };
-  struct Captured {
-    CapturedStepKey kind{};
-    std::uint64_t used = 0;  // at which step
-    cuda::CapturedGraph graph;
-  };
   class Scope {
    public:
     Scope(StepDevice& d, cuda::Arguments& block) : device_(d), inner_(block, d.mode_) {}
@@ -206,61 +202,10 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     cuda::ArgumentScope inner_;
   };
 
-  /// Null: there are too many.
-  Alike* alike(const CapturedStepKey& kind) {
-    for (Alike& a : alike_)
-      if (a.one.alike(kind)) return &a;
-    if (alike_.size() == most_kinds) return nullptr;
-    return &alike_.emplace_back(Alike{.one = kind});
-  }
-  /// Null where there are too many, and the step is this rank's alone: how many there are, it alone knows. Of an exchange the
-  /// one that was used longest ago goes.
-  Captured* captured(const CapturedStepKey& kind) {
-    for (const auto& c : captured_)
-      if (c->kind == kind) return c.get();
-    if (captured_.size() == most_kinds) {
-      if (!kind.exchange) return nullptr;
-      captured_.erase(std::min_element(captured_.begin(), captured_.end(), [](auto& a, auto& b) { return a->used < b->used; }));
-      note_ = "steps are captured again and again, since their batches lie at more than " + std::to_string(most_kinds) +
-              " places of the device's memory: reuse them, or set StepOptions::graph = false on all ranks";
-    }
-    captured_.push_back(std::make_unique<Captured>());
-    captured_.back()->kind = kind;
-    return captured_.back().get();
-  }
-  /// False where it is refused, by this rank or another one: a layer waits for the device, say. All ranks of an exchange launch
-  /// graphs, or none does.
-  template <class All, class Refusing> bool capture(Captured& c, Alike& steps, All& all, Refusing& refusing) {
-    std::string why;
-    try {
-      c.graph = cuda::CapturedGraph::capture(all);
-      workspace_ = cuda::workspace().data();
-    } catch (const DeviceError& e) {
-      why = e.what();
-      if (steps.one.exchange && steps.agreed)
-        throw DeviceError("a step that all ranks had captured cannot be captured again on this one: " + why +
-                          "; set StepOptions::graph = false on all ranks");
-    }
-    if (steps.one.exchange && !steps.agreed) {
-      const int rank = refusing(!why.empty());
-      steps.agreed = rank < 0;
-      if (rank >= 0 && why.empty()) why = "rank " + std::to_string(rank) + "'s were refused";
-    }
-    if (why.empty()) return true;
-    steps.refused = true;
-    c.graph = {};
-    note_ = "steps are launched kernel by kernel, since they cannot be captured: " + why;
-    return false;
-  }
-  /// Memory has moved, of this rank alone perhaps.
-  void forget_graphs() {
-    captured_.clear();
-    workspace_ = nullptr;
-  }
-  /// The block of arguments has moved: other graphs read the old one.
-  void forget_all_but(const Captured& one) {
-    for (auto& c : captured_)
-      if (c.get() != &one) c->graph = {};
+  void reserve(const typename BatchUpload<Scalar>::Room& n) {
+    if (upload_.has_room(n)) return;
+    forget_graphs();
+    upload_.reserve(n);
   }
   nn::LossSums fetch(const detail::FetchSums<Scalar>& from) const {
     if (from.step != step_)
@@ -279,15 +224,13 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   BatchUpload<Scalar> upload_;
   Arena<double, Cuda> totals_, squares_;
   Arena<ops::StepScale, Cuda> scale_;
-  std::vector<Alike> alike_;
-  std::vector<std::unique_ptr<Captured>> captured_;
-  const void* workspace_ = nullptr;
+  CapturedSteps captured_;
   cuda::ArgumentMode mode_ = cuda::ArgumentMode::count;
   std::size_t counted_ = 0;
   std::uint64_t step_ = 0;
+  std::size_t trained_ = 0, evaluated_ = 0;  // batches that were brought for either
   long replays_ = 0;
   bool uploaded_ = false;
-  std::string note_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

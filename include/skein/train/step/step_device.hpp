@@ -30,6 +30,10 @@ struct CapturedStepKey {
   }
 };
 
+/// What a batch is brought to the device for: an evaluation, a step that a rank makes by itself, or one that all ranks make
+/// together, whose batches lie at the same places whenever they make it.
+enum class BatchUse { evaluation, own_step, common_step };
+
 template <class Scalar, class Device> class StepDevice;
 
 template <class Scalar> class StepDevice<Scalar, Cpu> {
@@ -40,22 +44,24 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   static constexpr int held = 0;
   static constexpr data::HostMemory host_memory() { return {}; }
 
-  explicit StepDevice(Cpu = {}) {}
+  explicit StepDevice(Cpu = {}, const BatchRows& = {}) {}
   /// Room for the batches of one call, in scalars, tokens, labels and targets.
   static constexpr void reserve(long, long, long, long) {}
   /// The batch where the device reads it; valid until finish().
-  template <class Given> static decltype(auto) upload(const Given& batch) { return batch_view<Scalar, Cpu>(batch); }
+  template <class Given> static decltype(auto) upload(const Given& batch, BatchUse) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}
-  /// kind(): the CapturedStepKey; begin(), all(): the step; host(): what of all() writes arguments for a captured step;
-  /// refusing(bool): the first of the ranks that work in the step whose capture was refused, -1 where none was.
-  template <class Kind, class Begin, class All, class Host, class Refusing>
-  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Begin&&, All&& all, Host&&, Refusing&&) {
+  /// kind(): the CapturedStepKey; prepare(): what layers want before a capture; begin(), all(): the step; host(): what of all()
+  /// writes arguments for a captured step; refusing(bool): the first of the ranks that work in the step whose capture was
+  /// refused, -1 where none was.
+  template <class Kind, class Prepare, class Begin, class All, class Host, class Refusing>
+  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Prepare&&, Begin&&, All&& all, Host&&, Refusing&&) {
     all();
   }
   /// Around the part of a step whose kernels have arguments that change.
   struct Arguments {};
   static constexpr Arguments arguments(nn::StepMemory<Cpu>&) { return {}; }
   static constexpr void forget() {}
+  static constexpr void forget_graphs() {}
   /// Steps that were launched again as they were captured.
   static constexpr long replays() { return 0; }
 

@@ -72,7 +72,8 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
 
   template <class Policy> StepParts(Model& m, Loss l, const Optimizer& o, const Policy& policy)
       : model(&m), weights(&m.weights()), loss(std::move(l)), placement(placed(policy)),
-        optimizer(o, Model::program, m.where(), placement.own(), whole_arrays), policy_state(bound(policy)), device(m.where()) {}
+        optimizer(o, Model::program, m.where(), placement.own(), whole_arrays), policy_state(bound(policy)),
+        device(m.where(), nn::batch_rows<Model, Loss>()) {}
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
