@@ -22,20 +22,21 @@ namespace skein::inline SKEIN_ABI::data {
 class Column {
  public:
   enum class Kind { numbers, texts };
-  explicit Column(std::string name, Kind kind = Kind::numbers) : name_(std::move(name)), text_(kind == Kind::texts) {}
+  explicit Column(std::string name, Kind kind = Kind::numbers)
+      : name_(std::move(name)), storage_(kind == Kind::texts ? Storage::texts : Storage::integers) {}
   /// Numbers; NaN: missing. Throws ArgumentError for an infinite one.
   Column(std::string name, std::span<const double> numbers);
   /// Texts; an empty one: missing.
   Column(std::string name, std::span<const std::string> texts);
 
   const std::string& name() const { return name_; }
-  bool is_text() const { return text_; }
-  std::int64_t size() const { return static_cast<std::int64_t>(wide_ ? numbers_.size() : integers_.size()); }
+  bool is_text() const { return storage_ == Storage::texts; }
+  std::int64_t size() const { return static_cast<std::int64_t>(wide() ? numbers_.size() : integers_.size()); }
   /// A number; NaN where it is missing. Only of a column of numbers.
   double number(std::int64_t row) const {
     const std::size_t i = static_cast<std::size_t>(row);
-    if (wide_) return numbers_[i];
-    if (!values_.empty()) return integers_[i] < 0 ? missing_number : values_[static_cast<std::size_t>(integers_[i])];
+    if (wide()) return numbers_[i];
+    if (keeps_texts()) return integers_[i] < 0 ? missing_number : values_[static_cast<std::size_t>(integers_[i])];
     return integers_[i] == missing_integer ? missing_number : integers_[i];
   }
   /// The number of a text in texts(); -1 where it is missing. Only of a column of texts.
@@ -45,7 +46,7 @@ class Column {
   /// What the values take in memory; of texts at most.
   std::uint64_t bytes() const;
   /// Whether each value takes 8 bytes, not 4.
-  bool wide() const { return wide_; }
+  bool wide() const { return storage_ == Storage::reals; }
   /// The value as a text: of a number as take_as_numbers() found it, else the shortest that reads back as the same; empty where
   /// it is missing.
   std::string text(std::int64_t row) const;
@@ -61,22 +62,29 @@ class Column {
   /// Texts that are all numbers become numbers, which keep their texts.
   void take_as_numbers();
   /// They have.
-  bool keeps_texts() const { return !text_ && !values_.empty(); }
+  bool keeps_texts() const { return storage_ == Storage::numbers_of_texts; }
   void clear();
 
  private:
   static constexpr std::int32_t missing_integer = std::numeric_limits<std::int32_t>::min();
   static constexpr double missing_number = std::numeric_limits<double>::quiet_NaN();
-  bool has_texts() const { return text_ || !values_.empty(); }
+  /// Where the values are.
+  enum class Storage {
+    integers,          ///< integers_: whole numbers
+    reals,             ///< numbers_
+    texts,             ///< integers_: their numbers in texts_
+    numbers_of_texts,  ///< the same, and values_ has the number of each text
+  };
+  bool has_texts() const { return is_text() || keeps_texts(); }
   void widen();
   void append_by_text(const Column& other);
 
   std::string name_;
-  bool text_ = false, wide_ = false;
-  GrowingArray<std::int32_t> integers_;  // whole numbers, or numbers of texts
+  Storage storage_;
+  GrowingArray<std::int32_t> integers_;
   GrowingArray<double> numbers_;
   TextPool texts_;
-  std::vector<double> values_;  // of texts_, where they are numbers
+  std::vector<double> values_;
   std::int64_t reworded_ = -1;
 };
 

@@ -43,14 +43,14 @@ SKEIN_INLINE std::string mend_of_number(std::string_view text) {
 
 namespace skein::inline SKEIN_ABI::data {
 
-SKEIN_INLINE Column::Column(std::string name, std::span<const double> numbers) : name_(std::move(name)) {
+SKEIN_INLINE Column::Column(std::string name, std::span<const double> numbers) : Column(std::move(name)) {
   for (const double number : numbers) {
     if (std::isinf(number)) throw ArgumentError("column " + in_quotes(name_, '"') + ": an infinite number cannot be in a table");
     number == number ? add(number) : add_missing();
   }
 }
 
-SKEIN_INLINE Column::Column(std::string name, std::span<const std::string> texts) : name_(std::move(name)), text_(true) {
+SKEIN_INLINE Column::Column(std::string name, std::span<const std::string> texts) : Column(std::move(name), Kind::texts) {
   for (const std::string& text : texts) text.empty() ? add_missing() : add(std::string_view(text));
 }
 
@@ -73,7 +73,7 @@ SKEIN_INLINE void Column::add(double number, bool as_text) {
     if (static_cast<std::size_t>(code) == values_.size()) values_.push_back(number);
     return integers_.push_back(code);
   }
-  if (!wide_) {
+  if (!wide()) {
     const bool whole = number > missing_integer && number <= std::numeric_limits<std::int32_t>::max() &&
                        static_cast<std::int32_t>(number) == number && !(number == 0 && std::signbit(number));
     if (whole) return integers_.push_back(static_cast<std::int32_t>(number));
@@ -83,8 +83,8 @@ SKEIN_INLINE void Column::add(double number, bool as_text) {
 }
 
 SKEIN_INLINE void Column::add_missing() {
-  if (wide_) numbers_.push_back(missing_number);
-  else integers_.push_back(text_ ? -1 : missing_integer);
+  if (wide()) numbers_.push_back(missing_number);
+  else integers_.push_back(has_texts() ? -1 : missing_integer);
 }
 
 SKEIN_INLINE void Column::widen() {
@@ -95,11 +95,11 @@ SKEIN_INLINE void Column::widen() {
     for (std::size_t i = begin; i < end; ++i) numbers_[i] = number(static_cast<std::int64_t>(i));
     integers_.shrink(begin);
   }
-  wide_ = true;
+  storage_ = Storage::reals;
 }
 
 SKEIN_INLINE void Column::append(const Column& other) {
-  if (text_) {
+  if (is_text()) {
     std::vector<std::int32_t> here(static_cast<std::size_t>(other.texts_.size()));
     for (std::int32_t i = 0; i < other.texts_.size(); ++i) here[static_cast<std::size_t>(i)] = texts_.add(other.texts_[i]);
     const std::size_t before = integers_.size(), count = other.integers_.size();
@@ -112,9 +112,9 @@ SKEIN_INLINE void Column::append(const Column& other) {
   }
   if (other.reworded_ >= 0 && reworded_ < 0) reworded_ = size() + other.reworded_;
   if (keeps_texts() || other.keeps_texts()) return append_by_text(other);
-  if (other.wide_ && !wide_) widen();
-  if (!wide_) integers_.append(other.integers_.data(), other.integers_.size());
-  else if (other.wide_) numbers_.append(other.numbers_.data(), other.numbers_.size());
+  if (other.wide() && !wide()) widen();
+  if (!wide()) integers_.append(other.integers_.data(), other.integers_.size());
+  else if (other.wide()) numbers_.append(other.numbers_.data(), other.numbers_.size());
   else
     for (std::int64_t i = 0; i < other.size(); ++i) numbers_.push_back(other.number(i));
 }
@@ -132,8 +132,7 @@ SKEIN_INLINE void Column::append_by_text(const Column& other) {
 SKEIN_INLINE void Column::take_as_numbers() {
   values_.resize(static_cast<std::size_t>(texts_.size()));
   for (std::int32_t i = 0; i < texts_.size(); ++i) detail::parse_number(texts_[i], values_[static_cast<std::size_t>(i)]);
-  for (std::size_t i = 0; values_.empty() && i < integers_.size(); ++i) integers_[i] = missing_integer;  // there is no text
-  text_ = false;
+  storage_ = Storage::numbers_of_texts;
 }
 
 SKEIN_INLINE void Column::clear() {
@@ -141,7 +140,7 @@ SKEIN_INLINE void Column::clear() {
   numbers_.clear();
   texts_.clear();
   values_.clear();
-  wide_ = false;
+  if (!is_text()) storage_ = Storage::integers;
   reworded_ = -1;
 }
 
