@@ -20,6 +20,7 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/pipeline/pipeline.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../support/temporary_folder.hpp"
@@ -94,6 +95,8 @@ TEST_CASE("ranges are cut where states began at different steps", "[optim]") {
   const auto cut = begun(ranges, rows, loaded);
   CHECK(cut == std::vector<ParameterGroupRange>{{0, 16, 1, 1, true, 0}, {16, 32, 1, 1, false, 6}, {32, 64, 1, 1, false, 0}});
   CHECK(begun(cut, rows, none) == ranges);
+  CHECK(loaded.scaled_to(30).of_rows == std::vector<std::int64_t>{12, 12, 30, 30});  // of three workers' updates a step
+  CHECK((sk::optim::all_frozen(ranges, 0, 16) && !sk::optim::all_frozen(ranges, 0, 17)));
   CHECK((since_at(cut, 17) == 6 && since_at(cut, 40) == 0));
   CHECK_FALSE(StateUpdates{.steps = 3, .of_rows = {4}}.fits(1));
   CHECK_FALSE(StateUpdates{.steps = 3, .of_rows = {1}}.fits(2));
@@ -125,6 +128,27 @@ TEST_CASE("so it does under other policies, where ranks have parts of the state 
   });
   for (const auto& of_policy : moved)
     for (const double m : of_policy) CHECK(m == Approx(1).epsilon(1e-3));
+}
+
+TEST_CASE("servers that update as often as there are workers count the updates of what thaws", "[optim]") {
+  const support::TemporaryFolder folder;
+  std::array<double, 3> moved{};
+  sk::spawn(3, [&](sk::ThreadComm& world) {
+    const sk::parallel::ParameterServer server{world, sk::parallel::Staleness<4>{}};
+    const sk::optim::Adam adam{.lr = 1e-6f};
+    std::array<double, 3> from{}, to{};
+    for (const bool thaws : {false, true}) {
+      Model model{sk::Seed{3}};
+      sk::Trainer trainer{model, nn::Mse{}, thaws ? adam : freezing(adam, {"0.*"}), server};
+      if (thaws) trainer.load(folder / "file"), from = weights(model);
+      trainer.fit(points(), {.epochs = thaws ? 101 : 100, .batch = 10, .progress = false, .threads = 1});
+      trainer.save(folder / "file");
+      to = weights(model);
+    }
+    if (world.rank() == 0)
+      for (std::size_t i = 0; i < 3; ++i) moved[i] = std::abs(to[i] - from[i]) / 1e-6;
+  });
+  for (const double m : moved) CHECK(m == Approx(2).epsilon(1e-2));  // a step of each worker's gradients
 }
 
 TEST_CASE("a stage of a pipeline that thaws begins as with the first step", "[optim]") {

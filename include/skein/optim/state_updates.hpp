@@ -24,6 +24,8 @@ struct StateUpdates {
   bool all_steps() const;
   /// Those of so many rows from that one on, as a stage has them.
   StateUpdates part(std::size_t first, std::size_t rows) const;
+  /// The same shares of so many steps: of updates that a server has counted, say.
+  StateUpdates scaled_to(std::int64_t count) const;
   /// Fit a table of so many rows. A file may say anything.
   bool fits(std::size_t rows) const;
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & steps & of_rows); }
@@ -38,6 +40,8 @@ std::vector<ParameterGroupRange> begun(const std::vector<ParameterGroupRange>& r
                                        const StateUpdates& updates);
 /// The `since` of what stands at that place of the arena.
 std::int64_t since_at(std::span<const ParameterGroupRange> ranges, long offset);
+/// Is all that stands there frozen?
+bool all_frozen(std::span<const ParameterGroupRange> ranges, long begin, long end);
 
 }  // namespace skein::inline SKEIN_ABI::optim
 

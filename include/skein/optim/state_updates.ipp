@@ -19,6 +19,13 @@ SKEIN_INLINE StateUpdates StateUpdates::part(std::size_t first, std::size_t rows
   return p;
 }
 
+SKEIN_INLINE StateUpdates StateUpdates::scaled_to(std::int64_t count) const {
+  StateUpdates s{count, of_rows};
+  const double share = steps > 0 ? static_cast<double>(count) / static_cast<double>(steps) : 0;
+  for (std::int64_t& n : s.of_rows) n = n == steps ? count : static_cast<std::int64_t>(static_cast<double>(n) * share);
+  return s;
+}
+
 SKEIN_INLINE bool StateUpdates::fits(std::size_t rows) const {
   return steps >= 0 && (of_rows.empty() || of_rows.size() == rows) &&
          std::all_of(of_rows.begin(), of_rows.end(), [&](std::int64_t n) { return n >= 0 && n <= steps; });
@@ -54,6 +61,12 @@ SKEIN_INLINE std::vector<ParameterGroupRange> begun(const std::vector<ParameterG
     else cut.push_back(part);
   }
   return cut;
+}
+
+SKEIN_INLINE bool all_frozen(std::span<const ParameterGroupRange> ranges, long begin, long end) {
+  return !ranges.empty() && std::all_of(ranges.begin(), ranges.end(), [&](const ParameterGroupRange& r) {
+    return r.frozen || r.end <= begin || end <= r.begin;
+  });
 }
 
 SKEIN_INLINE std::int64_t since_at(std::span<const ParameterGroupRange> ranges, long offset) {

@@ -106,6 +106,8 @@ struct PolicyState {
   void serve(const UpdateCallback&) {}
   /// Where ranks serve: a signal that one of them has got, as the others hear of it; and before finish(), what ended the fit.
   int signal() const { return 0; }
+  /// Updates that ranks which serve have made in this training, as their optimizers count them; 0: as many as steps.
+  std::int64_t updates() const { return 0; }
   void set_signal(int) {}
   /// Before the first step of an epoch, counted from 0.
   void epoch_begins(std::int64_t) {}

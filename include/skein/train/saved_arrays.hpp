@@ -231,8 +231,9 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       sink.object((prefix + name).c_str(), std::move(bytes));
     };
     if constexpr (Model::scales_loss) save("loss_scaler", to_bytes(train_step_.loss_scaler()));
-    const optim::StateUpdates updates = train_step_.arrays().updates_after(train_step_.steps());
-    if (prefix.empty() && !updates.all_steps()) save("state_updates", to_bytes(updates));  // something was frozen
+    if (prefix.empty())
+      if (const auto updates = train_step_.arrays().updates_after(train_step_.steps()); !updates.all_steps())
+        save("state_updates", to_bytes(updates));  // something was frozen
     if constexpr (detail::keeps_curvature<TrainStep>) {
       const auto saved = train_step_.curvature().saved();
       save("curvature", to_bytes(saved));

@@ -74,7 +74,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     parts_.device.reserve(
         tokens ? 0 : options.capacity * Executor::input_pitch, tokens ? options.capacity * Model::input::count : 0,
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
-        Loss::target == nn::TargetKind::vector ? options.capacity * std::max(row_pitch(Width), OutputPitch) : 0);
+        Loss::target == nn::TargetKind::vector ? options.capacity * nn::batch_rows<Model, Loss>().target_pitch : 0);
     parts_.buffers.reserve(model());
     parts_.memory.reserve(*made, Parts::stored, virtual_shards > 0);
     parts_.curvature.attach(*made);
@@ -91,10 +91,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     optim::check_step(options);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->memory().enter();
+    optim::join_accumulation(options.accumulate, accumulated_);
     const auto& batch = parts_.device.upload(given, batch_use(parts_));
     nn::lap(loss(), StepPart::load);
     update_scale();
-    optim::join_accumulation(options.accumulate, accumulated_);
     if (accumulated_ == 0) {  // of an accumulation, its first batch
       if (parts_.policy_state.before_step(step_ + 1)) model().weights().changed();
       parts_.buffers.keep(model());

@@ -47,6 +47,15 @@ TEST_CASE("Convolution, ReLU and max-pooling become one layer, in either order")
   using Net = nn::Fused<nn::Sequential<First, nn::Relu, MaxPool2d<2>, Second, nn::Relu>, Cpu>;
   STATIC_REQUIRE(Net::size == 2);
 }
+TEST_CASE("A convolution that is not direct says what runs it and what follows") {
+  using Dilated = nn::Conv2d<8, Kernel<3>, Dilation<2>>;
+  using Many = nn::Conv2d<256, Kernel<3>>;
+  constexpr bool onednn = SKEIN_WITH_ONEDNN;
+  CHECK(kernel<ConvReluPool<Dilated, true, NoPool>, Shape<12, 11, 4>> == (onednn ? "oneDNN, then ReLU in place" : "reference"));
+  CHECK(kernel<ConvReluPool<Dilated, true, MaxPool2d<2>>, Shape<12, 11, 4>, double> == "reference");
+  CHECK_FALSE(kernel<ConvReluPool<Many, true, NoPool>, Shape<8, 8, 256>>.empty());
+  CHECK_FALSE(kernel<ConvReluPool<Many, true, MaxPool2d<2>>, Shape<8, 8, 256>>.empty());
+}
 #if SKEIN_WITH_XSIMD
 TEST_CASE("No network of few channels falls back silently") {
   STATIC_REQUIRE(ConvReluPool<First, true, MaxPool2d<2>>::describe({3, {28, 28, 1}}).saved_for_backward == 0);

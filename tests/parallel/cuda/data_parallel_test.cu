@@ -194,8 +194,8 @@ void refused_on_rank_1(sk::NcclComm& world) {
   RANK_CHECK(note.starts_with("steps are launched kernel by kernel, since they cannot be captured: "));
   RANK_CHECK(world.rank() == 1 || note.ends_with("rank 1's were refused"));
 }
-/// The batches of one rank lie anywhere on its device, it evaluates others in between, and its workspace grows: all replay what
-/// they have captured together.
+/// The batches of one rank lie anywhere on its device, it evaluates others in between, a step of it is refused, and its workspace
+/// grows: all replay what they have captured together.
 void batches_elsewhere(sk::NcclComm& world) {
   sk::Model<Net, sk::Shape<4>, sk::Cuda> model{sk::Seed{3}, world.where()};
   sk::Model<Net, sk::Shape<4>> serial{sk::Seed{3}};
@@ -220,6 +220,10 @@ void batches_elsewhere(sk::NcclComm& world) {
       on_device.targets = there(batch.targets, static_cast<std::size_t>(batch.count * batch.target_pitch));
       on_device.target_pitch = batch.target_pitch;
       (void)step.step(on_device);
+      if (s % 9 == 5) try {
+          (void)step.step(batch, {.accumulate = true});  // to nothing
+          RANK_CHECK(false);
+        } catch (const sk::ArgumentError&) {}
       if (s % 7 == 3) (void)step.evaluate(batch), (void)sk::cuda::workspace().get(static_cast<std::size_t>(s + 1) << 16);
     } else {
       (void)step.step(batch);

@@ -2,6 +2,8 @@
 // A convolution together with the ReLU and the max-pooling behind it, on the processor: one direct kernel where the channels
 // are few; else the convolution alone, its output in memory of the layer, and one pass for ReLU and pooling.
 #pragma once
+#include <string_view>
+
 #include "conv2d.hpp"
 #include "pool2d.hpp"
 
@@ -16,22 +18,30 @@ constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
   return !g.pooled() ? 0 : takes_direct(g) ? DirectPlan{g}.winner_bytes() : g.out_count();
 }
 
+/// The name of what runs where not all of it is direct.
+constexpr std::string_view name_before_pass(Conv2dKernel kernel, bool pools) {
+  switch (kernel) {
+    case Conv2dKernel::gathered:
+      return pools ? "gathered rows, then ReLU and pooling in one pass" : "gathered rows, then ReLU in place";
+    case Conv2dKernel::rows:
+      return pools ? "rows, then ReLU and pooling in one pass" : "rows, then ReLU in place";
+    case Conv2dKernel::onednn:
+    case Conv2dKernel::onednn_direct_weights:
+      return pools ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place";
+    default:
+      return "reference";
+  }
+}
+
 /// Convolution, ReLU and max-pooling as one operation; each of the latter two may be absent.
 template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   using Conv = Conv2d<Scalar, G.conv>;
   static constexpr bool direct = conv2d_kernel<Scalar>(G) == Conv2dKernel::direct;
-  static constexpr auto name_of() {
+  static constexpr auto name_of_kernel() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{G}>::name;
-    else if constexpr (Conv::onednn)
-      return std::string_view(G.pooled() ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place");
-    else if constexpr (Conv::gathered)
-      return std::string_view(G.pooled() ? "gathered rows, then ReLU and pooling in one pass"
-                                         : "gathered rows, then ReLU in place");
-    else if constexpr (Conv::pointwise)
-      return std::string_view(G.pooled() ? "rows, then ReLU and pooling in one pass" : "rows, then ReLU in place");
-    else return std::string_view("reference");
+    else return name_before_pass(Conv::kernel, G.pooled());
   }
-  static constexpr std::string_view name = name_of();
+  static constexpr std::string_view name = name_of_kernel();
 
   static void pack_weights(const Conv2dCall<Scalar>& c) {
     if constexpr (direct) DirectConv2d<Scalar, DirectPlan{G}>::pack_weights(c);

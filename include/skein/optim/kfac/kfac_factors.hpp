@@ -89,7 +89,7 @@ template <class Scalar> class KfacFactors {
   std::span<const KfacBucket> buckets() const { return buckets_; }
 
   /// Every worker, after all have ended backward: the means become kept_share() times themselves, and the rest is of the fresh
-  /// ones. Those of a frozen beginning, whose layers have no backward, stay as they are.
+  /// ones. Those of layers that are frozen stay as they are.
   template <class Ranks> void update(const Kfac& kfac, const KfacCall<Scalar>& call, const Worker& w, const Ranks& ranks) {
     const double scale = call.scale;
     const bool own_scale = call.own_scale;
@@ -102,8 +102,9 @@ template <class Scalar> class KfacFactors {
       w.barrier();
     }
     each_own(w, [&](const KfacFactor& f) {
-      if (layout_->end(f.layer) <= first_trained_) return;
-      const std::int64_t since = since_at(call.ranges, layout_->place(f.layer).parameter);
+      const long begin = layout_->place(f.layer).parameter, end = layout_->end(f.layer);
+      if (end <= first_trained_ || all_frozen(call.ranges, begin, end)) return;
+      const std::int64_t since = since_at(call.ranges, begin);
       keep(kfac.kept_share(call.step, since), f, own_scale ? 1 : squared(f));
     });
     w.barrier();

@@ -149,6 +149,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   /// The parameters that server s keeps.
   plan::Range shard(int s) const { return this->replica().placement.part(server(s)); }
 
+  std::int64_t updates() const { return version_; }
   void forget() { version_ = 0; }
   /// What serialize() saves is of this policy.
   static std::string saved_as() { return "ParameterServer"; }

@@ -84,6 +84,7 @@ template <class Scalar> class BatchUpload {
     copy_rows(s.tokens.data(), batch.tokens, 1, batch.count * batch.pitch, batch.count * batch.pitch);
     copy_rows(s.labels.data(), batch.labels, 1, batch.count * batch.labels_each, batch.count * batch.labels_each);
     copy_rows(s.targets.data(), batch.targets, batch.count, batch.target_pitch, rows_.packed_target(batch.target_pitch));
+    s.copy->free.record(cuda::stream(where_));  // by finish() once more: where that is not called, another copy waits for these
     return in_slot(s, batch);
   }
   /// What the last upload() gave is not needed by anything that comes later.

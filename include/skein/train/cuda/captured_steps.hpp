@@ -79,6 +79,7 @@ class CapturedSteps {
   }
   /// Graphs are void; what the ranks have agreed on stays.
   void forget_graphs() { steps_.clear(); }
+  void forget() { steps_.clear(), kinds_.clear(); }
   /// The block of arguments has moved: other graphs read the old one.
   void forget_all_but(const CapturedStep& one) {
     for (auto& c : steps_)

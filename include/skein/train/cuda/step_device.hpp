@@ -84,14 +84,16 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     const auto& batch = batch_view<Scalar, Cuda>(given);
     ++step_;
     uploaded_ = std::same_as<DeviceOf<Given>, Cpu> || use == BatchUse::common_step;
-    const std::size_t slot = (use == BatchUse::evaluation ? evaluated_ : trained_)++ & 1;
+    evaluates_ = use == BatchUse::evaluation;
     if constexpr (std::same_as<DeviceOf<Given>, Cuda>)
       if (!uploaded_) return batch;
     reserve(upload_.room_for(batch));
-    return upload_.upload(batch, slot);
+    return upload_.upload(batch, (evaluates_ ? evaluated_ : trained_) & 1);
   }
+  /// A call that threw before has the turn of its slot again.
   void finish() {
     if (uploaded_) upload_.finish();
+    ++(evaluates_ ? evaluated_ : trained_);
   }
 
   template <class Kind, class Prepare, class Begin, class All, class Host, class Refusing>
@@ -115,7 +117,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     const nn::StepMemory<Cuda>::Hold held(memory);
     if (!c->graph) {
       prepare();
-      if (memory.arguments().reserve(steps->bytes, where_)) captured_.forget_all_but(*c);
+      if (memory.arguments().reserve(std::max(steps->bytes, some_arguments), where_)) captured_.forget_all_but(*c);
       begin();
       mode_ = cuda::ArgumentMode::capture;
       if (!captured_.capture(*c, *steps, all, refusing)) {  // from now on as before
@@ -138,7 +140,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   /// capture.
   void forget_graphs() { captured_.forget_graphs(); }
   /// Steps begin anew, too, kernel by kernel: on all ranks, as whoever calls this does.
-  void forget() { captured_ = {}; }
+  void forget() { captured_.forget(); }
 
   // ---- the end of a step, for the TrainStep ------------------------------------------------------------------------------
   ops::StepScale* scale() { return scale_.data(); }
@@ -190,6 +192,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   long replays() const { return replays_; }
 
  private:
+  static constexpr std::size_t some_arguments = 16 * 1024;  // bytes: more than steps of most networks, so that the block stays
   class Scope {
    public:
     Scope(StepDevice& d, cuda::Arguments& block) : device_(d), inner_(block, d.mode_) {}
@@ -230,7 +233,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   std::uint64_t step_ = 0;
   std::size_t trained_ = 0, evaluated_ = 0;  // batches that were brought for either
   long replays_ = 0;
-  bool uploaded_ = false;
+  bool uploaded_ = false, evaluates_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

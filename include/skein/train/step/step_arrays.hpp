@@ -55,7 +55,10 @@ template <class Parts> class StepArrays {
     return parts_.optimizer.updates_after(parts_.state_updates, steps, Parts::Model::program.parameters());
   }
   void set_updates(optim::StateUpdates updates) {
-    if (parts_.optimizer.begin_at(updates, Parts::Model::program.parameters())) parts_.device.forget();
+    std::int64_t steps = updates.steps;  // as the optimizer is told them
+    if constexpr (parallel::ServesUpdates<PolicyState>)
+      if (parts_.policy_state.updates() > 0) steps = parts_.policy_state.updates();
+    if (parts_.optimizer.begin_at(updates.scaled_to(steps), Parts::Model::program.parameters())) parts_.device.forget();
     parts_.state_updates = std::move(updates);
   }
   /// All ranks.
