@@ -18,6 +18,7 @@ TEST_CASE("a parameter server over processes", "[distributed]") {
   cases::trains<Staleness<2>>(world, LateRate::divided);
   cases::saves_and_loads(world, "parameter_server_" + std::to_string(world.size()) + ".saved");
   if (world.size() < 3) return;
+  if (world.size() < 5) cases::gradients_of_long_messages(world);
   CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
   CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
 }
@@ -30,6 +31,8 @@ TEST_CASE("gossip over processes", "[distributed]") {
   if (world.size() == 1) return;
   cases::meets_with_long_weights<4>(world);
   cases::another_policy_meets<3>(world);
+  cases::another_communicator_meets<0>(world);
+  cases::another_communicator_meets<2>(world);
   CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
   CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
 }

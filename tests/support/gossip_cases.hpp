@@ -88,7 +88,8 @@ template <class Bound, class Comm> double ahead_of_a_slow_one(Comm& world) {
 
 /// Weights of more than 4 kB, whose messages leave once the receiver takes them, and a rank's state of their training.
 template <int Bound, class Comm> struct LongWeights {
-  explicit LongWeights(Comm& world) : weights(1000, world.rank()), policy_state(world, replica_of(weights)) {
+  explicit LongWeights(Comm& world, std::size_t size = 1000)
+      : weights(size, world.rank()), policy_state(world, replica_of(weights)) {
     policy_state.start();
   }
   static sk::parallel::Replica<double, sk::Cpu> replica_of(std::vector<double>& weights) {
@@ -139,6 +140,22 @@ template <int Bound, class Comm> void another_policy_meets(Comm& world) {
   }
   (void)policy_state.finish();
   cases::same_on_all_ranks(world, weights);
+}
+
+/// The same, where the other policy's ranks have a communicator of their own, and a message is longer than what a pair of
+/// processes has room for: who waits there moves none of it.
+template <int Bound, class Comm> void another_communicator_meets(Comm& world) {
+  Comm own = world.split(0, world.rank());
+  LongWeights<Bound, Comm> all(own, (std::size_t{10} << 20) / sizeof(double));
+  for (std::int64_t step = 1; step <= 6; ++step) {
+    if (step % 2 == world.rank() % 2) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    (void)all.policy_state.after_step({step, 1});
+    std::vector<double> one{1};
+    world.all_reduce(one, sk::Sum{});
+    RANK_CHECK(one[0] == world.size());
+  }
+  (void)all.policy_state.finish();
+  cases::same_on_all_ranks(world, all.weights);
 }
 
 }  // namespace gossip_cases

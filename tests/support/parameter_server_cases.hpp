@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string>
 
+#include <skein/nn/linear.hpp>
 #include <skein/optim/schedule.hpp>
 #include <skein/parallel/server/parameter_server.hpp>
 #include <skein/parallel/simulate/slowed.hpp>
@@ -186,6 +187,20 @@ template <class Comm> void goes_on_from_another_policy(Comm& world, const std::s
   if (!serves) RANK_CHECK(served.parameters() == expected);
   world.barrier();
   if (world.rank() == 0) std::remove(path.c_str());
+}
+
+/// Gradients longer than what a pair of processes has room for, and a slow worker: those that train meet in a communicator of
+/// their own (about signals, at the first update), which moves none of what a server waits for.
+template <class Comm> void gradients_of_long_messages(Comm& world) {
+  constexpr std::size_t inputs = 1200;
+  std::vector<float> x(8 * inputs), y(8 * 2000);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = sk::random_uniform(1, 0, i) - 0.5f;
+  const auto data = sk::data::from_tensors(x, sk::Extents{1, {static_cast<int>(inputs)}}, y);
+  sk::Model<sk::nn::Linear<2000>, sk::Shape<inputs>> model{sk::Seed{3}};  // 9.6 MB
+  const sk::parallel::Slowed policy{sk::parallel::ParameterServer{world}, {.rank = 1, .seconds = 0.05}};
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 1e-3f}, policy};
+  (void)trainer.fit(data, {.epochs = 2, .batch = 4, .progress = false, .threads = 1});
+  cases::same_on_all_ranks(world, std::as_const(model).parameters());
 }
 
 }  // namespace parameter_server_cases

@@ -414,6 +414,15 @@ TEST_CASE("the meeting place by the environment") {
                           {"TMPDIR", "/scratch"}});
   CHECK(mpirun.fallback == "/scratch/skein-" + std::to_string(::geteuid()));
   CHECK_THAT(mpirun.file, Catch::Matchers::StartsWith("skein-meeting-"));
+  const auto of_step = [&](const char* step,
+                           bool by_slurm) {  // torchrun of a step for each node, or ranks that Slurm has numbered
+    Variables v{{"MASTER_ADDR", "a"}, {"MASTER_PORT", "29500"}, {"SLURM_JOB_ID", "7"}, {"SLURM_STEP_ID", step}};
+    if (by_slurm) v.insert({{"SLURM_PROCID", "1"}, {"SLURM_LOCALID", "0"}, {"SLURM_NTASKS", "2"}});
+    else v.insert({{"RANK", "1"}, {"WORLD_SIZE", "2"}, {"PMIX_NAMESPACE", step}});
+    return of(std::move(v)).job;
+  };
+  CHECK(of_step("0", false) == of_step("1", false));
+  CHECK(of_step("0", true) != of_step("1", true));
   const auto refused = [&](Variables v) -> std::string {
     try {
       (void)of(std::move(v));
@@ -429,6 +438,12 @@ TEST_CASE("the meeting place by the environment") {
                       {"OMPI_COMM_WORLD_LOCAL_SIZE", "2"},
                       {"OMPI_MCA_ess_base_jobid", "4242"}}),
              Contains("4 ranks of Open MPI, but nothing says where rank 0 is"));
+  CHECK_THAT(refused({{"PMI_RANK", "0"},  // two such jobs of one allocation would meet in one file
+                      {"PMI_SIZE", "2"},
+                      {"MPI_LOCALRANKID", "0"},
+                      {"MPI_LOCALNRANKS", "2"},
+                      {"SLURM_JOB_ID", "7"}}),
+             Contains("nothing says where rank 0 is"));
   CHECK_THAT(refused({{"RANK", "0"}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "a"}}), Contains("MASTER_PORT is ''"));
 }
 

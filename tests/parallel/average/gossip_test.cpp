@@ -106,3 +106,21 @@ TEST_CASE("a neighbour that does not arrive is named", "[parallel]") {
   CHECK(message.find("Gossip") != std::string::npos);
   CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
 }
+
+TEST_CASE("a trainer whose fit an exception ended on all ranks goes without waiting for its neighbours' next messages",
+          "[parallel]") {
+  for (int n : {2, 3}) {
+    const auto begin = std::chrono::steady_clock::now();
+    CHECK_NOTHROW(sk::spawn(n,
+                            [](sk::ThreadComm& world) {
+                              {
+                                cases::LongWeights<2, sk::ThreadComm> own(world);
+                                for (int step = 1; step <= 3 + world.rank() % 2; ++step)
+                                  (void)own.policy_state.after_step({step, 1});
+                              }
+                              world.barrier();
+                            },
+                            {.deadline = 20}));
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+  }
+}

@@ -18,9 +18,16 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
   }
   m.rank = e.rank;
   m.size = e.size;
-  for (const char* name : {"TORCHELASTIC_RUN_ID", "SLURM_JOB_ID", "SLURM_STEP_ID", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"})
-    m.job += text(name) + "/";
   const std::string host = text("MASTER_ADDR"), port = text("MASTER_PORT");
+  m.job = text("TORCHELASTIC_RUN_ID") + "/" + text("SLURM_JOB_ID") + "/";
+  // Who numbers ranks by RANK, and says where they meet, may start them in several steps: `srun -N1 -n1 torchrun ... &` for each
+  // node.
+  const bool across_steps = !host.empty() && (e.launcher == "torchrun" || e.launcher == "RANK and WORLD_SIZE");
+  std::string step;
+  for (const char* name : {"SLURM_STEP_ID", "OMPI_MCA_ess_base_jobid", "PMIX_NAMESPACE"})
+    if (!across_steps) step += text(name) + "/";
+  m.job += step;
+  const bool is_named = !text("TORCHELASTIC_RUN_ID").empty() || step.find_first_not_of('/') != step.npos;
   if (!host.empty()) {
     const int p = comm::launch::parse_count(port).value_or(0);
     // torchrun's own store sits on the port itself.
@@ -34,14 +41,14 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
   const std::string nodes = text("SLURM_STEP_NODELIST").empty() ? text("SLURM_JOB_NODELIST") : text("SLURM_STEP_NODELIST");
   if (e.launcher == "Slurm" && !nodes.empty()) {
     const int job = comm::launch::parse_count(text("SLURM_JOB_ID")).value_or(0),
-              step = comm::launch::parse_count(text("SLURM_STEP_ID")).value_or(0);
+              number = comm::launch::parse_count(text("SLURM_STEP_ID")).value_or(0);
     // Below the ports that Linux gives to connections (32768 and up), which another program may have at any time.
     m.ports = 8;
-    m.address = {comm::launch::first_host(nodes), 20000 + (job % 100000 * 4 + step % 4) % 1590 * m.ports};
+    m.address = {comm::launch::first_host(nodes), 20000 + (job % 100000 * 4 + number % 4) % 1590 * m.ports};
     return m;
   }
   if (m.size == 1) return m;
-  if (e.local_size == m.size && m.job.find_first_not_of('/') != std::string::npos) {
+  if (e.local_size == m.size && is_named) {  // by more than an allocation, in which several jobs may be
     m.folder = text("XDG_RUNTIME_DIR");
     m.fallback = (text("TMPDIR").empty() ? "/tmp" : text("TMPDIR")) + "/skein-" + std::to_string(::geteuid());
     m.file = "skein-meeting-" + std::to_string(hash_bytes(m.job.data(), m.job.size()));

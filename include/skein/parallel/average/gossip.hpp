@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <string>
@@ -36,6 +37,15 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       for (auto* buffer : {&p.out, &p.in, &p.latest}) buffer->resize(size);
   }
 
+  GossipPolicyState(GossipPolicyState&&) = default;
+  /// After a fit that an exception has ended on all ranks: each takes what its neighbours have begun, so that nothing waits.
+  ~GossipPolicyState() {
+    if (Bound == 0 || step_ == 0 || peers_.empty() || std::uncaught_exceptions() > 0) return;
+    try {
+      part();
+    } catch (const std::exception&) {}  // another rank has failed: who calls it next hears why
+  }
+
   void start() {
     if (peers_.empty()) return;
     flush();
@@ -60,8 +70,9 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
         while (p.receive && p.receive->poll()) accept(p);
       ahead_ = std::max(ahead_, step_ - p.heard);
     }
-    for (Peer& p : peers_)  // another policy may hold this rank until its neighbours have come: what those wait for has left
-      wait(p, p.send, [&] { return step_ - p.sent <= Bound; });
+    // Another policy may hold this rank, in a communicator that moves nothing of this one, until its neighbours have come: what
+    // those wait for has left.
+    for (Peer& p : peers_) wait(p, p.send, [&] { return step_ - p.left <= Bound; });
     average();
     return true;
   }
@@ -69,12 +80,9 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   /// Collective: all ranks end with the mean of their weights.
   bool finish() {
     if (peers_.empty()) return false;
-    for (Peer& p : peers_) p.newest = last;
-    for (Peer& p : peers_)
-      while (p.heard < last) receive(p);
+    part();
     for (Peer& p : peers_) {
-      wait(p, p.send, [&] { return p.sent == last && !p.send; });
-      p.heard = p.sent = p.newest = 0;
+      p.heard = p.begun = p.left = p.newest = 0;
       p.fresh = false;
     }
     step_ = 0;
@@ -99,7 +107,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     int rank = 0;
     std::vector<Scalar> out, in, latest;  // weights, and behind them their step
     std::optional<Request> send, receive;
-    std::int64_t newest = 0, sent = 0, heard = 0;  // steps: that is to be sent; that left; of the latest that came
+    std::int64_t newest = 0, begun = 0, left = 0;  // steps: that is to be sent; whose message was begun; that has left, whole
+    std::int64_t heard = 0;                        // of the latest that came
     bool fresh = false;                            // latest has not been averaged yet
   };
 
@@ -107,19 +116,26 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 
   /// What is newest leaves as soon as what left before has arrived; a neighbour that is slow misses what lies between.
   void send(Peer& p) {
-    if (p.send && p.send->poll()) p.send.reset();
-    if (p.send || p.sent >= p.newest) return;
+    if (p.send && p.send->poll()) p.send.reset(), p.left = p.begun;
+    if (p.send || p.begun >= p.newest) return;
     std::copy_n(this->replica().parameters.data, count(), p.out.data());
     std::memcpy(p.out.data() + count(), &p.newest, sizeof p.newest);
-    p.sent = p.newest;
+    p.begun = p.newest;
     (void)p.send.emplace(this->comm().isend(DeviceSpan<const Scalar>(p.out.data(), p.out.size()), p.rank, tag));
+  }
+  /// All neighbours do: the last message has left for each, and theirs has come.
+  void part() {
+    for (Peer& p : peers_) p.newest = last;
+    for (Peer& p : peers_)
+      while (p.heard < last) receive(p);
+    for (Peer& p : peers_) wait(p, p.send, [&] { return p.left == last; });
   }
   /// A neighbour's newest leaves once what it sent before has been taken: each takes what comes until its neighbours' newest.
   void flush() {
     for (Peer& p : peers_)
       while (p.heard < step_) receive(p);
     for (Peer& p : peers_)
-      if (p.sent < p.newest) wait(p, p.send, [&] { return p.sent == p.newest; });
+      if (p.left < p.newest) wait(p, p.send, [&] { return p.left == p.newest; });
   }
   void listen(Peer& p) { (void)p.receive.emplace(this->comm().irecv(DeviceSpan<Scalar>(p.in.data(), p.in.size()), p.rank, tag)); }
   void receive(Peer& p) {
@@ -141,7 +157,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       bool more = false;
       for (Peer& q : peers_) {
         send(q);
-        more = more || q.sent < q.newest;
+        more = more || q.begun < q.newest;
         if constexpr (Bound > 0)
           while (&q.receive != &request && q.receive && q.receive->poll()) accept(q);
       }

@@ -89,7 +89,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   bool epoch_ends(std::int64_t) {
     pull();
     if (Bound == 0) return true;
-    group_->barrier();  // every worker's gradients are in the weights now
+    trainers().barrier();  // every worker's gradients are in the weights now
     ask();
     return true;
   }
@@ -129,17 +129,18 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
   /// Among those that train. A server has nothing to add.
   void average_buffers() {
-    if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) group_->all_reduce(this->replica().buffers, Mean{});
+    if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) trainers().all_reduce(this->replica().buffers, Mean{});
   }
   /// Among the servers: they call it for the same updates in the same order.
   void sum_over_owners(std::span<double> values) {
     if (serves() && options_.servers > 1) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
   void reduce(std::span<double> values) {
-    if (!serves() && ranks() > 1 && !values.empty()) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
+    if (!serves() && ranks() > 1 && !values.empty())
+      trainers().all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
   void barrier() {
-    if (!serves() && ranks() > 1) group_->barrier();
+    if (!serves() && ranks() > 1) trainers().barrier();
   }
 
   SameWeights same_weights() const { return SameWeights::after_fit; }
@@ -170,6 +171,9 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     kept = m;
     (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&kept, 1), server(s), Message::tag));
   }
+  /// Those that train. A rank that waits among them moves nothing else, and a server that waits for the rest of its gradients
+  /// serves nobody: they have left before.
+  Group& trainers() { return wait_for_sends(), *group_; }
   /// What was sent has been read.
   void wait_for_sends() {
     for (auto& r : sends_)
@@ -218,8 +222,9 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
 /// Training with servers, which hold the weights; the communicator must outlive it. All ranks make the trainer and call fit. On a
 /// server, fit serves until the workers have finished and returns an empty history, and evaluate returns empty scores. Afterwards
-/// all ranks have the final weights. `Bound` is Staleness<S>; without a bound, workers wait for each other only at the end of an
-/// epoch: ParameterServer{world, {.servers = 2}, Staleness<4>{}}. Host only.
+/// all ranks have the final weights. `Bound` is Staleness<S>; without a bound, workers wait for each other at the end of an
+/// epoch, and about once a second where a fit looks for signals: ParameterServer{world, {.servers = 2}, Staleness<4>{}}. Host
+/// only.
 template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer : public PolicyBase {
  public:
   using communicator = Comm;

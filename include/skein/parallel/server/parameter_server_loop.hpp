@@ -2,6 +2,7 @@
 // ServerLoop: what one server of a ParameterServer does while the workers train: it takes their gradients, updates its shard and
 // sends the weights back as soon as the bound of staleness allows.
 #pragma once
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <vector>
@@ -75,15 +76,12 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
 
   void next(Message& m) {
     auto request = comm_->irecv(one(m), any_rank, Message::tag);
-    const auto begin = Clock::now();
-    while (!request.wait_for(poll_interval(deadline_))) name_the_missing(begin);
+    while (!request.wait_for(poll_interval(deadline_))) name_the_missing();
   }
-  /// A worker that computes for longer than the deadline while others wait for it, or while nobody says anything.
-  void name_the_missing(Clock::time_point begin) const {
+  /// A worker that computes for longer than the deadline while others wait for it. (Where none waits, all may evaluate.)
+  void name_the_missing() const {
     const auto now = Clock::now();
-    bool waited_for = seconds(begin, now) > deadline_;
-    for (const Worker& w : workers_) waited_for = waited_for || w.waits;
-    if (!waited_for) return;
+    if (std::none_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.waits; })) return;
     const auto missing = [&](int r) {
       if (r >= static_cast<int>(workers_.size())) return false;
       const Worker& w = workers_[static_cast<std::size_t>(r)];
