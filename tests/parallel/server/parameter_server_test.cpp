@@ -2,6 +2,8 @@
 // ParameterServer over threads. tests/distributed/parameter_server.cpp has the bits, the bounds and the files over processes.
 #include "../../support/parameter_server_cases.hpp"
 
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include <skein/comm/sim/sim_comm.hpp>
@@ -229,6 +231,30 @@ TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
   const std::string message = failure(3, hang, 0.6);
   INFO(message);
   CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
+}
+
+TEST_CASE("a parameter server waits while all evaluate for longer than its deadline, and ends where all have left their fit",
+          "[parallel]") {
+  const auto fit = [](auto bound, const auto& callback) {
+    return [=](sk::ThreadComm& world) {
+      cases::Training served{sk::parallel::ParameterServer{world, bound}, sk::optim::Sgd{}};
+      try {
+        (void)served.fit({.epochs = 2, .batch = 50, .callbacks = {callback}});
+      } catch (const std::runtime_error& e) {
+        if (std::string(e.what()) != "mine") throw;
+      }
+    };
+  };
+  const auto evaluates = [](sk::train::EpochRecord& r, sk::train::FitControl&) {
+    if (r.epoch == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  };
+  CHECK(failure(3, fit(Staleness<0>{}, evaluates), 1.5) == "");
+  CHECK(failure(3, fit(Staleness<2>{}, evaluates), 1.5) == "");
+  struct Throws {
+    void on_update(std::int64_t) const { throw std::runtime_error("mine"); }
+  };
+  const std::string message = failure(3, fit(Staleness<2>{}, Throws{}), 1);
+  CHECK(message.find("on rank 2: all other ranks have returned") != std::string::npos);
 }
 
 TEST_CASE("a parameter server's ranks all have the weights that a callback kept", "[parallel]") {

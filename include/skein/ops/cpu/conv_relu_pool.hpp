@@ -28,9 +28,12 @@ constexpr std::string_view name_before_pass(Conv2dKernel kernel, bool pools) {
     case Conv2dKernel::onednn:
     case Conv2dKernel::onednn_direct_weights:
       return pools ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place";
-    default:
-      return "reference";
+    case Conv2dKernel::direct:
+      return pools ? "direct, then ReLU and pooling in one pass" : "direct, then ReLU in place";
+    case Conv2dKernel::reference:
+      break;
   }
+  return "reference";
 }
 
 /// Convolution, ReLU and max-pooling as one operation; each of the latter two may be absent.

@@ -89,7 +89,7 @@ template <class Scalar> class KfacFactors {
   std::span<const KfacBucket> buckets() const { return buckets_; }
 
   /// Every worker, after all have ended backward: the means become kept_share() times themselves, and the rest is of the fresh
-  /// ones. Those of layers that are frozen stay as they are.
+  /// ones. Those of layers that are frozen, whole, stay as they are.
   template <class Ranks> void update(const Kfac& kfac, const KfacCall<Scalar>& call, const Worker& w, const Ranks& ranks) {
     const double scale = call.scale;
     const bool own_scale = call.own_scale;

@@ -40,10 +40,10 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   GossipPolicyState(GossipPolicyState&&) = default;
   /// After a fit that an exception has ended on all ranks: each takes what its neighbours have begun, so that nothing waits.
   ~GossipPolicyState() {
-    if (Bound == 0 || step_ == 0 || peers_.empty() || std::uncaught_exceptions() > 0) return;
+    if (Bound == 0 || step_ == 0 || peers_.empty() || std::uncaught_exceptions() > exceptions_) return;
     try {
       part();
-    } catch (const std::exception&) {}  // another rank has failed: who calls it next hears why
+    } catch (...) {}  // another rank has failed: who calls it next hears why
   }
 
   void start() {
@@ -186,6 +186,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
 
   std::vector<Peer> peers_;
   std::int64_t step_ = 0, ahead_ = 0;
+  int exceptions_ = std::uncaught_exceptions();  // when it was made
 };
 
 /// Decentralised training on a ring: each rank averages its weights with those of its two neighbours. At the end of a fit all

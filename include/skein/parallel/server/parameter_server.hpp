@@ -88,9 +88,11 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   /// All workers go into the evaluation with the same weights.
   bool epoch_ends(std::int64_t) {
     pull();
-    if (Bound == 0) return true;
-    trainers().barrier();  // every worker's gradients are in the weights now
-    ask();
+    if (Bound > 0) {
+      trainers().barrier();  // every worker's gradients are in the weights now
+      ask();
+    }
+    for (int s = 0; s < options_.servers; ++s) say(s, {Message::Away, comm().rank(), 0, version_, 1, 0});
     return true;
   }
   /// Collective, servers too: parameters, buffers and the report become the same on all ranks.

@@ -55,7 +55,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
   using Send = decltype(std::declval<Comm&>().isend(std::declval<DeviceSpan<const Scalar>>(), 0, 0));
   struct Worker {
     long steps = 0;  // pushes so far
-    bool waits = false, done = false, pushed = false;
+    bool waits = false, done = false, pushed = false, away = false;
     Message push;
     std::vector<Scalar> copy;  // bound 0: its gradients; else the weights that travel to it
     std::optional<Send> reply, values;
@@ -76,12 +76,16 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
 
   void next(Message& m) {
     auto request = comm_->irecv(one(m), any_rank, Message::tag);
-    while (!request.wait_for(poll_interval(deadline_))) name_the_missing();
+    const auto begin = Clock::now();
+    while (!request.wait_for(poll_interval(deadline_))) name_the_missing(begin);
   }
-  /// A worker that computes for longer than the deadline while others wait for it. (Where none waits, all may evaluate.)
-  void name_the_missing() const {
+  /// A worker that computes for longer than the deadline while others wait for it, or while nobody says anything: for ten times
+  /// as long where all evaluate.
+  void name_the_missing(Clock::time_point begin) const {
     const auto now = Clock::now();
-    if (std::none_of(workers_.begin(), workers_.end(), [](const Worker& w) { return w.waits; })) return;
+    const bool waited_for = std::any_of(workers_.begin(), workers_.end(), [](const Worker&w) { return w.waits; }),
+               evaluate = std::all_of(workers_.begin(), workers_.end(), [](const Worker&w) { return w.done || w.away; });
+    if (!waited_for && seconds(begin, now) <= (evaluate ? 10 : 1) * deadline_) return;
     const auto missing = [&](int r) {
       if (r >= static_cast<int>(workers_.size())) return false;
       const Worker& w = workers_[static_cast<std::size_t>(r)];
@@ -98,6 +102,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
   void handle(const Message& m) {
     Worker& w = workers_[static_cast<std::size_t>(m.worker)];
     w.since = Clock::now();
+    w.away = m.kind == Message::Away || (w.away && m.kind == Message::State);
     switch (m.kind) {
       case Message::Push:
         push(w, m);
@@ -110,6 +115,8 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
         comm_->send(DeviceSpan<const Scalar>(static_cast<const Scalar*>(array), count()), m.worker, Message::state_tag);
         break;
       }
+      case Message::Away:
+        break;
       case Message::Done:
         w.done = true;
         signal_ = std::max(signal_, static_cast<int>(m.step));
