@@ -88,7 +88,7 @@ TEST_CASE("ranges are cut where states began at different steps", "[optim]") {
   const StateUpdates none{}, loaded{.steps = 10, .of_rows = {4, 4, 10, 10}};
   CHECK(none.all_steps());
   CHECK_FALSE(loaded.all_steps());
-  CHECK(loaded.part(1, 2).of_rows == std::vector<std::int64_t>{4, 10});
+  CHECK(loaded.part({1, 3}).of_rows == std::vector<std::int64_t>{4, 10});
   CHECK(updates_after(none, 7, rows, ranges, 0).of_rows == std::vector<std::int64_t>{0, 7, 7, 7});
   CHECK(updates_after(loaded, 12, rows, ranges, 0).of_rows == std::vector<std::int64_t>{4, 6, 12, 12});
   CHECK(updates_after(loaded, 12, rows, ranges, 16).of_rows == std::vector<std::int64_t>{0, 6, 12, 12});  // its state is gone
@@ -97,7 +97,7 @@ TEST_CASE("ranges are cut where states began at different steps", "[optim]") {
   CHECK(begun(cut, rows, none) == ranges);
   CHECK(loaded.scaled_to(30).of_rows == std::vector<std::int64_t>{12, 12, 30, 30});  // of three workers' updates a step
   CHECK((sk::optim::all_frozen(ranges, 0, 16) && !sk::optim::all_frozen(ranges, 0, 17)));
-  CHECK((since_at(cut, 17) == 6 && since_at(cut, 40) == 0));
+  CHECK((sk::optim::range_at(cut, 17).since == 6 && sk::optim::range_at(cut, 40).since == 0));
   CHECK_FALSE(StateUpdates{.steps = 3, .of_rows = {4}}.fits(1));
   CHECK_FALSE(StateUpdates{.steps = 3, .of_rows = {1}}.fits(2));
 }

@@ -2,7 +2,6 @@
 // The samples that one call computes with: BatchView, plain pointers into memory of a device, and the concept of what can be
 // seen as one. A loader's batch, a micro-batch of a pipeline and a batch's copy on a GPU are all this.
 #pragma once
-#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -51,12 +50,6 @@ struct BatchRows {
   constexpr long packed(long given) const { return given > pitch ? values : given; }
   constexpr long packed_target(long given) const { return given > target_pitch ? target_values : given; }
 };
-/// n rows of `from`, `pitch` apart, to `to`, `packed` apart: that or the values of a row.
-template <class T> void pack_rows(T* to, const T* from, long n, long pitch, long packed) {
-  if (pitch == packed) std::copy_n(from, n * pitch, to);
-  else
-    for (long i = 0; i < n; ++i) std::copy_n(from + i * pitch, packed, to + i * packed);
-}
 
 /// What messages call the samples of a batch: by their indices in a data set where a batch says them, else by their places in it.
 struct SampleNames {

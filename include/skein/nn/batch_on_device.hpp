@@ -10,6 +10,7 @@
 #include "../device/batch_view.hpp"
 #include "../device/copy.hpp"
 #include "../device/memory.hpp"
+#include "../ops/elementwise.hpp"
 #include "loss/loss.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -48,7 +49,7 @@ template <class Scalar, class Device> class BatchOnDevice {
   const Scalar* rows_there(Arena<Scalar, Device>& to, const Scalar* from, long n, long pitch, long packed) {
     if (!from || n <= 0 || pitch == packed) return copy_there(to, from, n * pitch);
     std::vector<Scalar> rows(static_cast<std::size_t>(n * packed));
-    pack_rows(rows.data(), from, n, pitch, packed);
+    ops::copy_rows<Cpu>(rows.data(), packed, from, pitch, n, packed);
     return copy_there(to, rows.data(), n * packed);
   }
   template <class T> const T* copy_there(Arena<T, Device>& to, const T* from, long n) {

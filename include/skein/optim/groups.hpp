@@ -10,6 +10,7 @@
 #include <functional>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -91,6 +92,11 @@ struct ParameterGroupRange {
     return lr_factor == o.lr_factor && decay_factor == o.decay_factor && frozen == o.frozen && since == o.since;
   }
 };
+
+/// How what stands at that place of the arena is treated; as without rules where no range has it.
+ParameterGroupRange range_at(std::span<const ParameterGroupRange> ranges, long offset);
+/// Is all that stands there frozen?
+bool all_frozen(std::span<const ParameterGroupRange> ranges, long begin, long end);
 
 /// The rules as ranges, sorted, not overlapping, neighbours that are alike joined (over the zeros that pad the arena too).
 /// Throws ArgumentError for a rule that matches no parameter, and for a factor that is negative.

@@ -36,6 +36,18 @@ inline std::string some_names(const std::vector<ParameterEntry>& table) {
   return names;
 }
 
+SKEIN_INLINE ParameterGroupRange range_at(std::span<const ParameterGroupRange> ranges, long offset) {
+  for (const ParameterGroupRange& r : ranges)
+    if (r.begin <= offset && offset < r.end) return r;
+  return {};
+}
+
+SKEIN_INLINE bool all_frozen(std::span<const ParameterGroupRange> ranges, long begin, long end) {
+  return !ranges.empty() && std::all_of(ranges.begin(), ranges.end(), [&](const ParameterGroupRange& r) {
+    return r.frozen || r.end <= begin || end <= r.begin;
+  });
+}
+
 SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, const std::vector<ParameterEntry>& table) {
   std::vector<char> used(groups.rules.size(), 0);
   std::vector<ParameterGroupRange> ranges;

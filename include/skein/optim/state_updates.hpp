@@ -22,8 +22,8 @@ struct StateUpdates {
   std::int64_t of(std::size_t row) const { return of_rows.empty() ? steps : of_rows[row]; }
   /// Each row has had as many as there were steps.
   bool all_steps() const;
-  /// Those of so many rows from that one on, as a stage has them.
-  StateUpdates part(std::size_t first, std::size_t rows) const;
+  /// Those of these rows, as a stage has them.
+  StateUpdates part(plan::Range rows) const;
   /// The same shares of so many steps: of updates that a server has counted, say.
   StateUpdates scaled_to(std::int64_t count) const;
   /// Fit a table of so many rows. A file may say anything.
@@ -38,10 +38,6 @@ StateUpdates updates_after(const StateUpdates& before, std::int64_t steps, std::
 /// The ranges, cut where the states of neighbouring rows began at different steps: ParameterGroupRange::since.
 std::vector<ParameterGroupRange> begun(const std::vector<ParameterGroupRange>& ranges, std::span<const plan::Entry> rows,
                                        const StateUpdates& updates);
-/// The `since` of what stands at that place of the arena.
-std::int64_t since_at(std::span<const ParameterGroupRange> ranges, long offset);
-/// Is all that stands there frozen?
-bool all_frozen(std::span<const ParameterGroupRange> ranges, long begin, long end);
 
 }  // namespace skein::inline SKEIN_ABI::optim
 

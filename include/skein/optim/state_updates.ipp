@@ -13,9 +13,9 @@ SKEIN_INLINE bool StateUpdates::all_steps() const {
   return std::all_of(of_rows.begin(), of_rows.end(), [&](std::int64_t n) { return n == steps; });
 }
 
-SKEIN_INLINE StateUpdates StateUpdates::part(std::size_t first, std::size_t rows) const {
+SKEIN_INLINE StateUpdates StateUpdates::part(plan::Range rows) const {
   StateUpdates p{.steps = steps};
-  if (!of_rows.empty()) p.of_rows.assign(of_rows.data() + first, of_rows.data() + first + rows);
+  if (!of_rows.empty()) p.of_rows.assign(of_rows.begin() + rows.begin, of_rows.begin() + rows.end);
   return p;
 }
 
@@ -29,13 +29,6 @@ SKEIN_INLINE StateUpdates StateUpdates::scaled_to(std::int64_t count) const {
 SKEIN_INLINE bool StateUpdates::fits(std::size_t rows) const {
   return steps >= 0 && (of_rows.empty() || of_rows.size() == rows) &&
          std::all_of(of_rows.begin(), of_rows.end(), [&](std::int64_t n) { return n >= 0 && n <= steps; });
-}
-
-/// The range of what stands there; the first where there is none.
-inline const ParameterGroupRange& range_at(std::span<const ParameterGroupRange> ranges, long offset) {
-  for (const ParameterGroupRange& r : ranges)
-    if (r.begin <= offset && offset < r.end) return r;
-  return ranges.front();
 }
 
 SKEIN_INLINE StateUpdates updates_after(const StateUpdates& before, std::int64_t steps, std::span<const plan::Entry> rows,
@@ -61,16 +54,6 @@ SKEIN_INLINE std::vector<ParameterGroupRange> begun(const std::vector<ParameterG
     else cut.push_back(part);
   }
   return cut;
-}
-
-SKEIN_INLINE bool all_frozen(std::span<const ParameterGroupRange> ranges, long begin, long end) {
-  return !ranges.empty() && std::all_of(ranges.begin(), ranges.end(), [&](const ParameterGroupRange& r) {
-    return r.frozen || r.end <= begin || end <= r.begin;
-  });
-}
-
-SKEIN_INLINE std::int64_t since_at(std::span<const ParameterGroupRange> ranges, long offset) {
-  return ranges.empty() ? 0 : range_at(ranges, offset).since;
 }
 
 }  // namespace skein::inline SKEIN_ABI::optim

@@ -49,10 +49,7 @@ template <class Scalar> std::string first_state_not_finite(std::span<const Scala
                                                            std::span<const optim::ParameterGroupRange> ranges) {
   for (const plan::Entry& e : parameters) {
     const long begin = std::max(e.offset, part.begin), end = std::min(e.offset + e.stored, part.end);
-    const bool frozen = std::any_of(ranges.begin(), ranges.end(), [&](const optim::ParameterGroupRange& r) {
-      return r.frozen && r.begin <= e.offset && e.offset < r.end;
-    });
-    if (begin >= end || frozen) continue;
+    if (begin >= end || optim::range_at(ranges, e.offset).frozen) continue;
     const auto own = values.subspan(static_cast<std::size_t>(begin - part.begin), static_cast<std::size_t>(end - begin));
     if (data::detail::first_not_finite(own) >= 0)
       return "the optimizer's array '" + prefix + std::string(std::string_view(plan::name_of(parts, e))) + "' is not finite";

@@ -271,9 +271,8 @@ ncclResult_t refuse(ncclResult_t result, const std::string& words) {
 
 Job collective(const std::shared_ptr<State>& state, Call call, cudaStream_t stream) {
   auto number = std::make_shared<unsigned long>(0);
-  if (capturing(stream)) {
-    if (const unsigned long long now = capture_number(stream); state->captures == 0 || state->last_capture != now)
-      state->last_capture = now, ++state->captures;
+  if (const unsigned long long now = capture_number(stream); now != 0) {
+    if (state->last_capture != now) state->last_capture = now, ++state->captures;
     call.captured = state->captures;
   }
   auto post = [state, call, number] {

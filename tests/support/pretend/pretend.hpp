@@ -70,7 +70,7 @@ struct Operation {
 cudaError_t submit(cudaStream_t stream, Operation operation);
 int device_of(cudaStream_t stream);
 bool capturing(cudaStream_t stream);
-/// The number of the capture that the stream is part of, of all that there have been.
+/// The number of the capture that the stream is part of, from 1; 0: of none.
 unsigned long long capture_number(cudaStream_t stream);
 /// Blocks until the stream has done all that it was given.
 void drain(cudaStream_t stream);

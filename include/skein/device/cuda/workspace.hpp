@@ -22,8 +22,8 @@ class Workspace {
       throw DeviceError("an operation wants a workspace of " + std::to_string(bytes) + " bytes, the plan has " +
                         std::to_string(memory_->size()) + ": its prepare() must say what it takes");
     const Cuda device = memory_->where();
-    memory_ =
-        std::make_shared<Arena<std::byte, Cuda>>(0, device);  // first away, then anew; and where it is, should there be no room
+    // First away, where no graph holds it, then anew; and known where it is, should there be no room.
+    memory_ = std::make_shared<Arena<std::byte, Cuda>>(0, device);
     *memory_ = Arena<std::byte, Cuda>((bytes + 511) / 512 * 512, device);
   }
   /// At least `bytes`, 256-byte aligned, until the next operation of this thread; null for 0.

@@ -49,7 +49,7 @@ template <class Scalar, Conv2dGeometry G> struct Conv2d {
   static constexpr bool direct = kernel == Conv2dKernel::direct;
   static constexpr auto name_of_kernel() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{{G}}>::name;
-    else return name_of(kernel);
+    else return names_of(kernel).alone;
   }
   static constexpr std::string_view name = name_of_kernel();
   /// It can add to dx.

@@ -22,22 +22,27 @@ enum class Conv2dKernel {
   reference,              ///< plain loops
 };
 
-/// The kernel's name, in the summary and in front of what is fused to it; of a direct one see DirectConv2d.
-constexpr std::string_view name_of(Conv2dKernel kernel) {
+/// What the summary calls a kernel: alone, and with what runs behind it; a direct one that has that fused to it says so itself.
+struct Conv2dNames {
+  std::string_view alone, before_norm, before_relu, before_pooling;
+};
+/// A kernel's names.
+constexpr Conv2dNames names_of(Conv2dKernel kernel) {
   switch (kernel) {
     case Conv2dKernel::direct:
-      return "direct";
+      return {"direct", "direct, then BatchNorm", "direct, then ReLU in place", "direct, then ReLU and pooling in one pass"};
     case Conv2dKernel::gathered:
-      return "gathered rows";
+      return {"gathered rows", "gathered rows, then BatchNorm", "gathered rows, then ReLU in place",
+              "gathered rows, then ReLU and pooling in one pass"};
     case Conv2dKernel::rows:
-      return "rows";
+      return {"rows", "rows, then BatchNorm", "rows, then ReLU in place", "rows, then ReLU and pooling in one pass"};
     case Conv2dKernel::onednn:
     case Conv2dKernel::onednn_direct_weights:
-      return "oneDNN";
+      return {"oneDNN", "oneDNN, then BatchNorm", "oneDNN, then ReLU in place", "oneDNN, then ReLU and pooling in one pass"};
     case Conv2dKernel::reference:
       break;
   }
-  return "reference";
+  return {"reference", "reference", "reference", "reference"};
 }
 
 namespace detail {

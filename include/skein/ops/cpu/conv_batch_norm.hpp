@@ -18,21 +18,6 @@ constexpr long conv_batch_norm_workspace(const Conv2dGeometry& g) {
   return whole_line(conv2d_workspace({g})) + batch_norm_workspace(g.filters) + folded_weights(g);
 }
 
-/// The name of the pair, where the convolution does not run directly.
-constexpr std::string_view name_before_norm(Conv2dKernel kernel) {
-  switch (kernel) {
-    case Conv2dKernel::gathered:
-      return "gathered rows, then BatchNorm";
-    case Conv2dKernel::rows:
-      return "rows, then BatchNorm";
-    case Conv2dKernel::onednn:
-    case Conv2dKernel::onednn_direct_weights:
-      return "oneDNN, then BatchNorm";
-    default:
-      return "reference";
-  }
-}
-
 /// Both calls are of one layer: c.y is n.x, memory from forward to backward, (batch, out_count). n.workspace lies behind the
 /// convolution's.
 template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
@@ -43,7 +28,7 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
     if constexpr (Conv::direct)
       return DirectConv2d<Scalar, DirectPlan{{G}}>::over_width ? std::string_view("direct over the width, with BatchNorm")
                                                                : std::string_view("direct over the filters, with BatchNorm");
-    else return name_before_norm(Conv::kernel);
+    else return names_of(Conv::kernel).before_norm;
   }();
 
   template <class Context> static void forward(const Conv2dCall<Scalar>& c, const Call& n, const Context& context) {

@@ -18,31 +18,13 @@ constexpr long conv_relu_pool_saved_bytes(const ConvReluPoolGeometry& g) {
   return !g.pooled() ? 0 : takes_direct(g) ? DirectPlan{g}.winner_bytes() : g.out_count();
 }
 
-/// The name of what runs where not all of it is direct.
-constexpr std::string_view name_before_pass(Conv2dKernel kernel, bool pools) {
-  switch (kernel) {
-    case Conv2dKernel::gathered:
-      return pools ? "gathered rows, then ReLU and pooling in one pass" : "gathered rows, then ReLU in place";
-    case Conv2dKernel::rows:
-      return pools ? "rows, then ReLU and pooling in one pass" : "rows, then ReLU in place";
-    case Conv2dKernel::onednn:
-    case Conv2dKernel::onednn_direct_weights:
-      return pools ? "oneDNN, then ReLU and pooling in one pass" : "oneDNN, then ReLU in place";
-    case Conv2dKernel::direct:
-      return pools ? "direct, then ReLU and pooling in one pass" : "direct, then ReLU in place";
-    case Conv2dKernel::reference:
-      break;
-  }
-  return "reference";
-}
-
 /// Convolution, ReLU and max-pooling as one operation; each of the latter two may be absent.
 template <class Scalar, ConvReluPoolGeometry G> struct ConvReluPool {
   using Conv = Conv2d<Scalar, G.conv>;
   static constexpr bool direct = conv2d_kernel<Scalar>(G) == Conv2dKernel::direct;
   static constexpr auto name_of_kernel() {
     if constexpr (direct) return DirectConv2d<Scalar, DirectPlan{G}>::name;
-    else return name_before_pass(Conv::kernel, G.pooled());
+    else return G.pooled() ? names_of(Conv::kernel).before_pooling : names_of(Conv::kernel).before_relu;
   }
   static constexpr std::string_view name = name_of_kernel();
 

@@ -104,7 +104,7 @@ template <class Scalar> class KfacFactors {
     each_own(w, [&](const KfacFactor& f) {
       const long begin = layout_->place(f.layer).parameter, end = layout_->end(f.layer);
       if (end <= first_trained_ || all_frozen(call.ranges, begin, end)) return;
-      const std::int64_t since = since_at(call.ranges, begin);
+      const std::int64_t since = range_at(call.ranges, begin).since;
       keep(kfac.kept_share(call.step, since), f, own_scale ? 1 : squared(f));
     });
     w.barrier();

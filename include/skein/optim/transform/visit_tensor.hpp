@@ -25,8 +25,8 @@ void visit_tensor(const BoundOptimizer<O, Scalar, Device>& optimizer, std::size_
     t.value = {parameters + e.offset, {rows, columns}, {row_pitch(columns), 1}, where};
     t.state_arrays = part.state;
     t.offset = e.offset;
-    for (const ParameterGroupRange& r : optimizer.ranges())
-      if (r.begin <= e.offset && e.offset < r.end) t.lr_factor = r.lr_factor, t.decay_factor = r.decay_factor;
+    const ParameterGroupRange own = range_at(optimizer.ranges(), e.offset);
+    t.lr_factor = own.lr_factor, t.decay_factor = own.decay_factor;
     visit(t);
   });
 }

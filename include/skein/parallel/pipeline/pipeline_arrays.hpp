@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "../../comm/tags.hpp"
+#include "../../plan/placement.hpp"
 #include "../training_arrays.hpp"
 #include "pipeline_local_stages.hpp"
 
@@ -48,10 +49,9 @@ template <class LocalStages> class PipelineArrays {
   void set_updates(optim::StateUpdates updates) {
     const auto rows = Model::program.parameters();
     for (auto& h : stages_.stages) {
-      std::size_t first = 0;
-      while (first < rows.size() && rows[first].offset < Model::range(h.stage).begin) ++first;
+      const plan::Range own = plan::rows_within(rows, Model::range(h.stage));
       const auto& table = Model::table(h.stage);
-      (void)h.optimizer->begin_at(updates.part(first, table.parameters().size()), table.parameters());
+      (void)h.optimizer->begin_at(updates.part(own), table.parameters());
     }
     state_updates_ = std::move(updates);
   }

@@ -11,6 +11,7 @@
 #include "../../device/batch_view.hpp"
 #include "../../device/cuda/memory.hpp"
 #include "../../device/cuda/pinned.hpp"
+#include "../../ops/cuda/elementwise.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -80,10 +81,13 @@ template <class Scalar> class BatchUpload {
   /// The same of a batch that is on the device: copied in the calling thread's stream.
   BatchView<Scalar, Cuda> upload(const BatchView<Scalar, Cuda>& batch, std::size_t slot) {
     Slot& s = slots_[last_ = slot];
-    copy_rows(s.x.data(), batch.tokens ? nullptr : batch.x, batch.count, batch.pitch, rows_.packed(batch.pitch));
-    copy_rows(s.tokens.data(), batch.tokens, 1, batch.count * batch.pitch, batch.count * batch.pitch);
-    copy_rows(s.labels.data(), batch.labels, 1, batch.count * batch.labels_each, batch.count * batch.labels_each);
-    copy_rows(s.targets.data(), batch.targets, batch.count, batch.target_pitch, rows_.packed_target(batch.target_pitch));
+    const Room n = room_for(batch);
+    const long pitch = rows_.packed(batch.pitch), target_pitch = rows_.packed_target(batch.target_pitch);
+    if (n.x > 0) ops::copy_rows<Cuda>(s.x.data(), pitch, batch.x, batch.pitch, batch.count, pitch);
+    ops::copy<Cuda>(s.tokens.data(), batch.tokens, n.tokens);
+    ops::copy<Cuda>(s.labels.data(), batch.labels, n.labels);
+    if (n.targets > 0)
+      ops::copy_rows<Cuda>(s.targets.data(), target_pitch, batch.targets, batch.target_pitch, batch.count, target_pitch);
     s.copy->free.record(cuda::stream(where_));  // by finish() once more: where that is not called, another copy waits for these
     return in_slot(s, batch);
   }
@@ -131,21 +135,12 @@ template <class Scalar> class BatchUpload {
       cuda::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_->get()), "cudaMemcpyAsync (batch)",
                   cuda::Bytes{bytes});
   }
-  /// n rows of `from`, if that is not null, `pitch` apart, to rows that are `packed` apart.
-  template <class T> void copy_rows(T* to, const T* from, long n, long pitch, long packed) {
-    const auto bytes = [](long values) { return static_cast<std::size_t>(values) * sizeof(T); };
-    if (!from || n <= 0 || packed <= 0) return;
-    const cudaStream_t on = cuda::stream(where_);
-    cuda::check(pitch == packed ? cudaMemcpyAsync(to, from, bytes(n * packed), cudaMemcpyDeviceToDevice, on)
-                                : cudaMemcpy2DAsync(to, bytes(packed), from, bytes(pitch), bytes(packed),
-                                                    static_cast<std::size_t>(n), cudaMemcpyDeviceToDevice, on),
-                "cudaMemcpyAsync (batch)", cuda::Bytes{bytes(n * packed)});
-  }
   /// n values of the batch in page-locked memory, which has room for as many as the slots have.
   template <class T> static void keep_rows(cuda::Pinned<T>& kept, long room, const T* from, long n, long pitch, long packed) {
     if (n * packed <= 0) return;
     if (static_cast<long>(kept.size()) < n * packed) kept = cuda::Pinned<T>(static_cast<std::size_t>(room));
-    pack_rows(kept.data(), from, n, pitch, packed);
+    if (pitch == packed) ops::copy<Cpu>(kept.data(), from, n * packed);
+    else ops::copy_rows<Cpu>(kept.data(), packed, from, pitch, n, packed);
   }
   void keep(Slot& s, const BatchView<Scalar>& batch, const Room& n) {
     if (n.x > 0) keep_rows(s.kept_x, room_.x, batch.x, batch.count, batch.pitch, rows_.packed(batch.pitch));
