@@ -24,6 +24,7 @@
 #include <skein/comm/node/shared_links.ipp>
 #include <skein/comm/node/shared_transport.ipp>
 #include <skein/comm/options.ipp>
+#include <skein/comm/progress.ipp>
 #include <skein/comm/self/self_comm.ipp>
 #include <skein/comm/sim/delayed.ipp>
 #include <skein/comm/sim/group.ipp>

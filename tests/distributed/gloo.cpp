@@ -13,6 +13,7 @@
 #include "../support/data_parallel_cases.hpp"
 #include "../support/failure_cases.hpp"
 #include "../support/pipeline_cases.hpp"
+#include "../support/progress_cases.hpp"
 #include "../support/sharded_cases.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
@@ -55,6 +56,20 @@ TEST_CASE("every collective of gloo equals its serial twin between processes") {
   CHECK(world.node_size() == world.size());
   CHECK(world.node_rank() == world.rank());
   CHECK_NOTHROW(collectives::everything(world, shared ? 150000 : 20000));
+}
+
+TEST_CASE("gloo: a rank that waits in another communicator serves this one") {
+  const bool shared = GENERATE(true, false);
+  sk::GlooComm world = ranks(shared, 20);
+  CHECK_NOTHROW(progress_cases::everything(world));
+  if (!shared) return;
+  sk::MpiComm mpi{MPI_COMM_WORLD};
+  // Of two kinds, and where ranks meet over the coordinator alone.
+  CHECK_NOTHROW(progress_cases::collective(world, mpi, 300'000));
+  CHECK_NOTHROW(progress_cases::collective(mpi, world, 300'000));
+  sk::ControlComm control = sk::ControlComm::over(mpi, 20);
+  CHECK_NOTHROW(progress_cases::collective(world, control, 1000));
+  CHECK_NOTHROW(progress_cases::message(mpi, control));
 }
 
 TEST_CASE("gloo: values that fit no slot") {

@@ -3,8 +3,7 @@
 // those alone (Gossip and ParameterServer do), and a communicator offers what it has. What it can do beyond collectives is
 // declared (capability.hpp), and looked at here alone. assert_communicator says in one sentence what a type lacks.
 //
-// A wait on one communicator, a split of another too, moves nothing of the other: who has begun a message on one and is about to
-// wait on another waits first for what other ranks need of it.
+// What is started on one goes on while its thread waits in another (progress.hpp): MPI's rule of progress.
 #pragma once
 #include <concepts>
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of client.hpp.
 #pragma once
+#include "../progress.hpp"
 #include "client.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
@@ -36,8 +37,12 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
   lock.lock();
   const auto over =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(1e8, limit + std::max(3.0, limit / 2)));
-  (void)arrived_.wait_until(lock, std::chrono::time_point_cast<std::chrono::steady_clock::duration>(over),
-                            [&] { return answer_ || failed_; });
+  while (!answer_ && !failed_ && std::chrono::steady_clock::now() < over) {
+    (void)arrived_.wait_for(lock, Progress::nap(nullptr, std::chrono::seconds(1)), [&] { return answer_ || failed_; });
+    lock.unlock();
+    Progress::move_others(nullptr);
+    lock.lock();
+  }
   waits_in_.clear();
   if (answer_) return std::move(*answer_);  // a rank that fails after the exchange does not undo it: the next call says so
   if (!failed_) {

@@ -11,6 +11,7 @@
 #include "../launch/local_devices.hpp"
 #include "../concepts.hpp"
 #include "../messages.hpp"
+#include "../progress.hpp"
 #include "../queries.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -19,11 +20,10 @@ namespace comm {
 /// Each call: a copy to the host on a stream of its own behind what the caller's stream was given before; the host's collective
 /// once that copy is done; a copy back, which the caller's stream waits for. The middle moves within poll and wait only, in the
 /// order of the calls.
-template <class Host> class HostBounceEngine {
+template <class Host> class HostBounceEngine final : Progress {
  public:
   HostBounceEngine(Host& host, Cuda device) : host_(&host), device_((cuda::use(device), device)) {}
-  HostBounceEngine(const HostBounceEngine&) = delete;
-  HostBounceEngine& operator=(const HostBounceEngine&) = delete;
+  ~HostBounceEngine() { leave_thread(); }
 
   Cuda device() const { return device_; }
 
@@ -50,6 +50,8 @@ template <class Host> class HostBounceEngine {
 
   /// Starts what the host may start, and copies back what has come.
   void progress() {
+    called();
+    const Within within(within_);
     for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
       Call& c = calls_[n];
       if (c.phase == Phase::Copying) {
@@ -71,7 +73,9 @@ template <class Host> class HostBounceEngine {
   }
   /// The host waits for the host's part; the caller's stream for the copy back.
   void wait(Ticket& t) {
+    called();
     if (old(t)) return;
+    const Within within(within_);
     // The later ones too, now: another rank may wait for a message of theirs before it comes to what is waited for here.
     for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
       Call& c = calls_[n];
@@ -96,6 +100,14 @@ template <class Host> class HostBounceEngine {
   }
 
  private:
+  /// What is on its way back arrives by itself.
+  bool under_way() const override { return !calls_.empty() && !within_; }
+  bool move_on() override {
+    const std::uint64_t complete = calls_.complete();
+    progress();
+    return calls_.complete() > complete;
+  }
+
   enum class Phase { Done, Copying, OnHost };
   struct Call;
   /// The host's part. One that throws is over, and ends the communicator: what was asked for may be another call.
@@ -176,6 +188,7 @@ template <class Host> class HostBounceEngine {
   Cuda device_;
   cuda::Stream stream_;
   CallRing<Call> calls_;  // complete: on its way back
+  bool within_ = false;
 };
 }  // namespace comm
 

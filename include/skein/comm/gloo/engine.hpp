@@ -12,17 +12,17 @@
 #include "../node/shared_links.hpp"
 #include "../node/shared_transport.hpp"
 #include "../options.hpp"
+#include "../progress.hpp"
 #include "../self/self_comm.hpp"
-#include "collectives.hpp"
-#include "messages.hpp"
+#include "connections.hpp"
 #include "node_meeting.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
 /// What GlooComm hands its calls to. Throws CommError where the communicator has failed, on every rank the same.
-class GlooEngine {
+class GlooEngine final : Progress {
  public:
-  using GlooDevice = std::shared_ptr<gloo::transport::Device>;
+  using GlooDevice = GlooConnections::Device;
 
   /// Collective over the control's ranks. `one_node`: all are on this rank's machine, and may share memory; `device`: a split's,
   /// of its parent.
@@ -37,26 +37,24 @@ class GlooEngine {
       return;
     }
     try {
-      mesh_.emplace(control, device ? std::move(device) : gloo_device(control, one_machine));
-      start_threads();
+      connections_.emplace(control, std::move(device), one_machine);
     } catch (const CommError&) { throw; } catch (const std::system_error& e) {
-      fail(threads_text(e));
+      fail(threads_text(rank_, e));
     } catch (const std::exception& e) {
       control_.fail("rank " + std::to_string(rank_) + ": gloo does not connect the ranks: " + e.what());
       throw CommError(std::string("gloo does not connect the ranks: ") + e.what());
     }
   }
-  GlooEngine(const GlooEngine&) = delete;
-  GlooEngine& operator=(const GlooEngine&) = delete;
   ~GlooEngine() {
+    leave_thread();
     if (!failed_ && size_ > 1) leave();
-    stop();
+    if (connections_) connections_->stop();
   }
 
   bool shares_memory() const { return memory_.has_value(); }
   bool failed() const { return failed_; }
   CommOptions& options() { return options_; }
-  GlooDevice device() const { return mesh_ ? mesh_->device() : nullptr; }
+  GlooDevice device() const { return connections_ ? connections_->device() : nullptr; }
   /// The rank has said that it makes no call any more.
   bool has_left(int rank) { return client().has_left(control_.engine().group(), rank); }
   /// All-reduces in these pages copy nothing from here on. Collective, where shares_memory().
@@ -67,11 +65,13 @@ class GlooEngine {
     wait(t);
   }
   Ticket start(const CollectiveCall& o) {
+    called();
     look_for_failure();
     if (size_ == 1) return self_.start(o);
-    if (mesh_) {
-      if (collectives_->full()) wait_until([&] { return !collectives_->full(); }, collectives_->complete() + 1, nullptr);
-      return {collectives_->push(o), -1, -1};
+    if (connections_) {
+      GlooCollectives& calls = connections_->collectives();
+      if (calls.full()) wait_until([&] { return !calls.full(); }, calls.complete() + 1, nullptr);
+      return {calls.push(o), -1, -1};
     }
     const bool fits = SharedTransport::fits(o.signature);
     if (!fits) wait_until([&] { return calls_.empty(); }, 0, nullptr);
@@ -90,6 +90,7 @@ class GlooEngine {
   }
   Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return start_message(false, data, bytes, from, tag); }
   void progress() {
+    called();
     look_for_failure();
     guarded([&] {
       while (step()) {}
@@ -98,14 +99,17 @@ class GlooEngine {
   bool test(Ticket& t) {
     progress();
     const bool any_left = client().any_left(), is = done(t);
+    if (!is) move_others(this);
     if (!is && any_left) look_for_departures(t.message < 0 ? nullptr : &t);
     return is;
   }
   void wait(Ticket& t) {
+    called();
     wait_until([&] { return done(t); }, t.number, t.message < 0 ? nullptr : &t);
   }
   /// A call is left while an exception passes: nobody touches its memory once this returns, and the others are told.
   void abandon() {
+    called();
     try {
       fail("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
     } catch (const CommError&) {}
@@ -121,36 +125,29 @@ class GlooEngine {
   }
 
  private:
-  void start_threads() {
-    collectives_.emplace(*mesh_, [this](const std::string& call, const std::string& why, int ended) {
-      const bool left = ended >= 0 && turns_out_left(ended);
-      const std::string what = left ? "rank " + std::to_string(ended) + will_not_arrive : why;
-      if (!client().failed()) client().fail(ended < 0 ? what : call + what);
-    });
-    messages_.emplace(*mesh_, [this](int ended, const std::string& why) {
-      if (turns_out_left(ended)) return true;
-      if (!client().failed()) client().fail(why);
-      return false;
-    });
-  }
-  std::string threads_text(const std::system_error& e) const {
-    return "rank " + std::to_string(rank_) + " cannot start a thread (" + e.what() +
-           "): GlooComm has one for each other rank, two for those that it sends to; see ulimit -u";
+  /// Over connections threads move what is under way.
+  bool under_way() const override { return memory_ && !failed_ && (!calls_.empty() || links_->active() > 0); }
+  bool move_on() override {
+    look_for_failure();
+    bool moved = false;
+    guarded([&] { moved = step(); });
+    return moved;
   }
   Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
+    called();
     look_for_failure();
     if (size_ == 1) return sends ? self_.start_send(data, bytes, peer, tag) : self_.start_recv(data, bytes, peer, tag);
     if (links_) return links_->start(sends, data, bytes, peer, tag);
     Ticket t;
-    guarded([&] { t = messages_->start(sends, data, bytes, peer, tag); });
+    guarded([&] { t = connections_->messages().start(sends, data, bytes, peer, tag); });
     return t;
   }
   bool done(Ticket& t) {
     bool is = false;
     guarded([&] {
       if (size_ == 1) is = self_.test(t);
-      else if (t.message >= 0) is = links_ ? links_->test(t) : messages_->test(t);
-      else is = (memory_ ? calls_.complete() : collectives_->complete()) >= t.number;
+      else if (t.message >= 0) is = links_ ? links_->test(t) : connections_->messages().test(t);
+      else is = (memory_ ? calls_.complete() : connections_->collectives().complete()) >= t.number;
     });
     return is;
   }
@@ -169,7 +166,7 @@ class GlooEngine {
     try {
       f();
     } catch (const CommError& e) { fail(e.what()); } catch (const std::system_error& e) {
-      fail(threads_text(e));
+      fail(threads_text(rank_, e));
     } catch (...) {  // of a function of the user's that reduces
       abandon();
       throw;
@@ -182,10 +179,11 @@ class GlooEngine {
       look_for_failure();
       const bool any_left = client().any_left();  // before what they have left behind is looked at
       bool moved = false;
-      guarded([&] { moved = step() || (mesh_ && mesh_->moved()); });
+      guarded([&] { moved = step() || (connections_ && connections_->moved()); });
       if (moved) turn = 0, timer.stop();
       else if (any_left) look_for_departures(message);
       if (moved || sleep(timer, turn, number, message)) continue;
+      move_others(this);
       timer.start();
       if (timer.over()) overdue(message);
     }
@@ -193,11 +191,12 @@ class GlooEngine {
   /// True where no time is to be looked at. `turn`: how often nothing has moved; of a collective in shared memory, that a sleep
   /// has come to its end.
   bool sleep(const Deadline& timer, int& turn, std::uint64_t number, const Ticket* message) {
-    if (mesh_)
-      return message ? messages_->wait(*message, timer.sleep_interval()),
-             false   : collectives_->wait(number, timer.sleep_interval());
+    const std::chrono::nanoseconds interval = nap(this, timer.sleep_interval());
+    if (connections_)
+      return message ? connections_->messages().wait(*message, interval),
+             false   : connections_->collectives().wait(number, interval);
     if (memory_ && !message && links_->active() == 0 && memory_->need().line) {
-      if (wait_for(memory_->need(), turn == 0 ? spins_ : 0, Reach::Machine, timer.sleep_interval())) return true;
+      if (wait_for(memory_->need(), turn == 0 ? spins_ : 0, Reach::Machine, interval)) return true;
       turn = 1;
       return false;
     }
@@ -206,7 +205,7 @@ class GlooEngine {
     return false;
   }
   std::string describe_message(const Ticket& t) {
-    const std::string what = size_ == 1 ? "a message" : links_ ? links_->describe(t) : messages_->describe(t);
+    const std::string what = size_ == 1 ? "a message" : links_ ? links_->describe(t) : connections_->messages().describe(t);
     return what + " on rank " + std::to_string(rank_) + ": ";
   }
   /// What is waited for, and nothing has moved, may be of ranks that have left. (Over connections a collective's thread sees it.)
@@ -214,11 +213,11 @@ class GlooEngine {
     if (size_ == 1) return;
     if (message) {
       const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
-      std::string left = mesh_ ? messages_->left_behind(*message) : some_ranks_text(size_, could);
+      std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(size_, could);
       if (links_ && !some_ranks_text(size_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
       bool moved = false;  // by what came between the last look and their leave
       if (links_ && !left.empty()) guarded([&] { moved = step(); });
-      if (!moved && !left.empty()) fail(describe_message(*message) + left + will_not_arrive);
+      if (!moved && !left.empty()) fail(describe_message(*message) + left + GlooConnections::will_not_arrive);
     } else if (memory_ && !calls_.empty()) {
       const std::string text = memory_->departed_text([&](int r) { return has_left(r); });
       if (!text.empty()) fail(text);
@@ -226,10 +225,9 @@ class GlooEngine {
   }
   void overdue(const Ticket* message) {
     if (message) fail(describe_message(*message) + "no counterpart within " + seconds_text(options_.deadline));
-    if (mesh_) {
-      mesh_->abort();
-      collectives_->stop();
-      fail(collectives_->missing_text(options_.deadline));
+    if (connections_) {
+      connections_->stop_collectives();
+      fail(connections_->collectives().missing_text(options_.deadline));
     }
     if (const std::string text = memory_->missing_text(options_.deadline); !text.empty()) fail(text);
   }
@@ -245,12 +243,6 @@ class GlooEngine {
     }
     if (failed_) throw CommError(message_);
   }
-  // By a thread. The connection to a rank has ended: because it has left? If the coordinator says nothing in ten seconds, no.
-  bool turns_out_left(int rank) {
-    for (int i = 0; i < 1000 && !client().failed() && !mesh_->aborted() && !has_left(rank); ++i)
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    return has_left(rank);
-  }
   void set_message(const std::string& first) {
     if (memory_) segment_.fail(first);
     message_ = memory_ ? segment_.message() : first;
@@ -258,13 +250,7 @@ class GlooEngine {
   void end() {
     failed_ = true;
     if (memory_) memory_->withdraw(), links_->keep();
-    stop();
-  }
-  void stop() {
-    if (!mesh_) return;
-    mesh_->abort();
-    if (collectives_) collectives_->stop();
-    if (messages_) messages_->stop();
+    if (connections_) connections_->stop();
   }
   control::Client& client() { return control_.engine().client(); }
   /// This rank makes no further call. Whoever closes a connection first may take from it what another has not read: it waits.
@@ -272,15 +258,16 @@ class GlooEngine {
     try {
       const std::uint32_t group = control_.engine().group();
       const auto takes = [&](int r) { return !has_left(r); };
-      if (links_) links_->deliver(options_.deadline, [&] { return client().failed() || !links_->waits_for(takes); });
+      const auto over = [&] { return move_others(nullptr), client().failed() || !links_->waits_for(takes); };
+      if (links_) links_->deliver(options_.deadline, over);
       const double end = seconds_now() + options_.deadline;
-      while (mesh_ && !messages_->deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end && !client().failed()) {}
+      while (connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end &&
+             !client().failed()) {}
       control_.engine().leave();
-      if (mesh_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
+      if (connections_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
     } catch (const std::exception&) {}
   }
 
-  static constexpr const char* will_not_arrive = " returned and will not arrive";
   ControlComm& control_;
   CommOptions options_;
   int rank_, size_;
@@ -290,9 +277,7 @@ class GlooEngine {
   std::optional<SharedTransport> memory_;
   std::optional<SharedLinks> links_;
   CallRing<CollectiveCall> calls_;
-  std::optional<GlooMesh> mesh_;  // with the two behind it: on several
-  std::optional<GlooCollectives> collectives_;
-  std::optional<GlooMessages> messages_;
+  std::optional<GlooConnections> connections_;  // on several
   bool failed_ = false;
   std::string message_;
 };

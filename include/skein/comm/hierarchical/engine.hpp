@@ -11,6 +11,7 @@
 #include "../../core/error.hpp"
 #include "../call_ring.hpp"
 #include "../collective_call.hpp"
+#include "../progress.hpp"
 #include "../request.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -24,13 +25,12 @@ struct Levels {
 };
 
 /// The engine of one rank of Hierarchical: a collective is one inside the node, one between nodes, and one inside again.
-template <class Inside, class Between> class HierarchicalEngine {
+template <class Inside, class Between> class HierarchicalEngine final : Progress {
  public:
   /// Engines of the node (two, over the same ranks) and between nodes (nullptr where this rank is no leader).
   HierarchicalEngine(Levels levels, Inside& up, Between* between, Inside& down)
       : levels_(levels), up_(&up), between_(between), down_(&down) {}
-  HierarchicalEngine(const HierarchicalEngine&) = delete;
-  HierarchicalEngine& operator=(const HierarchicalEngine&) = delete;
+  ~HierarchicalEngine() { leave_thread(); }
 
   const Levels& levels() const { return levels_; }
 
@@ -39,6 +39,7 @@ template <class Inside, class Between> class HierarchicalEngine {
     wait(t);
   }
   Ticket start(const CollectiveCall& o) {
+    called();
     if (calls_.full()) wait_until(calls_.complete() + 1);
     Call& call = calls_.next();
     call.stage = 0;
@@ -51,12 +52,16 @@ template <class Inside, class Between> class HierarchicalEngine {
   }
   bool test(Ticket& t) {
     progress();
-    return calls_.complete() >= t.number;
+    const bool done = calls_.complete() >= t.number;
+    if (!done) move_others(this);
+    return done;
   }
   void wait(Ticket& t) {
+    called();
     or_abandon([&] { wait_until(t.number); });
   }
   void progress() {
+    called();
     or_abandon([&] { advance(); });
   }
   void abandon() {
@@ -66,11 +71,18 @@ template <class Inside, class Between> class HierarchicalEngine {
   }
 
  private:
+  bool under_way() const override { return !calls_.empty() && !within_ && !failed_; }
+  bool move_on() override {
+    const std::uint64_t complete = calls_.complete();
+    or_abandon([&] { advance(); });
+    return calls_.complete() > complete;
+  }
   /// Where one level fails, the others hear of it.
   template <class F> void or_abandon(const F& f) {
     try {
       f();
     } catch (...) {
+      failed_ = true;
       abandon();
       throw;
     }
@@ -219,6 +231,7 @@ template <class Inside, class Between> class HierarchicalEngine {
     if (c.stage < limit) limit = c.stage;
   }
   void advance() {
+    const Within within(within_);
     int limit = 2;
     for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) advance(calls_[n], limit);
     for (; !calls_.empty() && calls_.oldest().stage == 3; calls_.pop())
@@ -229,6 +242,7 @@ template <class Inside, class Between> class HierarchicalEngine {
     while (true) {
       advance();
       if (calls_.complete() >= number) return;
+      const Within within(within_);
       Call& c = calls_.oldest();  // the first may always begin its stages
       if (c.stage == 1) between_->wait(c.ticket);
       else (c.stage == 0 ? up_ : down_)->wait(c.ticket);
@@ -242,6 +256,7 @@ template <class Inside, class Between> class HierarchicalEngine {
   Between* between_;
   Inside* down_;
   CallRing<Call> calls_;
+  bool within_ = false, failed_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

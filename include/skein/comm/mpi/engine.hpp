@@ -9,6 +9,7 @@
 
 #include "../../core/error.hpp"
 #include "../options.hpp"
+#include "../progress.hpp"
 #include "../request.hpp"
 #include "call_queue.hpp"
 #include "failure_detector.hpp"
@@ -21,7 +22,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm {
 
 /// What MpiComm hands its calls to. Throws CommError where the communicator has failed, on every rank the same.
-class MpiEngine {
+class MpiEngine final : Progress {
   /// f(what carries messages): shared memory, or MPI.
   template <class F> auto with_messages(F&& f) { return links_ ? f(*links_) : f(*point_to_point_); }
 
@@ -29,8 +30,6 @@ class MpiEngine {
   /// Collective over `parent`, of which it makes a communicator of its own. `node`: that of this rank where
   /// CommOptions::node_size says them; -1: by its rank here.
   MpiEngine(MPI_Comm parent, const CommOptions& options, int node = -1);
-  MpiEngine(const MpiEngine&) = delete;
-  MpiEngine& operator=(const MpiEngine&) = delete;
   ~MpiEngine();
 
   MPI_Comm comm() const { return comm_; }
@@ -49,8 +48,10 @@ class MpiEngine {
 
   void run(const CollectiveCall& o);
   Ticket start(const CollectiveCall& o);
-  Ticket start_send(const void* data, std::size_t bytes, int to, int tag);
-  Ticket start_recv(void* data, std::size_t bytes, int from, int tag);
+  Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
+    return start_message(true, const_cast<void*>(data), bytes, to, tag);
+  }
+  Ticket start_recv(void* data, std::size_t bytes, int from, int tag) { return start_message(false, data, bytes, from, tag); }
   void progress();
   bool test(Ticket& t);
   void wait(Ticket& t);
@@ -62,6 +63,12 @@ class MpiEngine {
   void leave(const std::string& message) noexcept;
 
  private:
+  bool under_way() const override {
+    return !failed_ && (!queue_->idle() || (links_ ? links_->active() : point_to_point_->active()) > 0);
+  }
+  bool move_on() override;
+  Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag);
+
   // What all ranks decide alike: the communicator's id, shared memory, the order.
   void agree(MPI_Comm node);
   MPI_Comm node_of() const;
@@ -118,11 +125,12 @@ class MpiEngine {
       SharedTransport* const memory =
           !message && with_messages([](auto& m) { return m.active(); }) == 0 ? queue_->through_memory() : nullptr;
       if (memory && memory->need().line) {
-        if (wait_for(memory->need(), turns == 0 ? spins_ : 0, Reach::Machine, timer.sleep_interval())) continue;
+        if (wait_for(memory->need(), turns == 0 ? spins_ : 0, Reach::Machine, nap(this, timer.sleep_interval()))) continue;
         turns = 1;
       } else if (!idle(turns++)) {
         continue;
       }
+      move_others(this);
       timer.start();
       check(timer, message);
     }

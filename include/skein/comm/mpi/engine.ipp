@@ -29,6 +29,7 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
 }
 
 SKEIN_MPI_INLINE MpiEngine::~MpiEngine() {
+  leave_thread();
   if (links_ && !failed_) deliver();
   if (queue_->shares_memory()) queue_->segment().retire(rank_);
   if (failed_ || !mpi_runs()) return;
@@ -42,6 +43,7 @@ SKEIN_MPI_INLINE void MpiEngine::run(const CollectiveCall& o) {
 }
 
 SKEIN_MPI_INLINE Ticket MpiEngine::start(const CollectiveCall& o) {
+  called();
   look_for_failure();
   if (queue_->full()) wait_until([&] { return !queue_->full(); }, nullptr);
   Ticket t{0, -1, -1};
@@ -53,17 +55,14 @@ SKEIN_MPI_INLINE Ticket MpiEngine::start(const CollectiveCall& o) {
   return t;
 }
 
-SKEIN_MPI_INLINE Ticket MpiEngine::start_send(const void* data, std::size_t bytes, int to, int tag) {
+SKEIN_MPI_INLINE Ticket MpiEngine::start_message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
+  called();
   look_for_failure();
-  return with_messages([&](auto& m) { return m.start(true, const_cast<void*>(data), bytes, to, tag); });
-}
-
-SKEIN_MPI_INLINE Ticket MpiEngine::start_recv(void* data, std::size_t bytes, int from, int tag) {
-  look_for_failure();
-  return with_messages([&](auto& m) { return m.start(false, data, bytes, from, tag); });
+  return with_messages([&](auto& m) { return m.start(sends, data, bytes, peer, tag); });
 }
 
 SKEIN_MPI_INLINE void MpiEngine::progress() {
+  called();
   look_for_failure();
   guarded([&] {
     while (step()) {}
@@ -74,16 +73,19 @@ SKEIN_MPI_INLINE bool MpiEngine::test(Ticket& t) {
   progress();
   bool is = false;
   guarded([&] { is = done(t); });
+  if (!is) move_others(this);
   if (!is && ++tests_ % 32 == 0) look_for_the_gone(t.message < 0 ? nullptr : &t);  // who polls never comes to check()
   return is;
 }
 
 SKEIN_MPI_INLINE void MpiEngine::wait(Ticket& t) {
+  called();
   if (failed_ && !done(t)) look_for_failure();  // nothing is worked on any more
   else if (!failed_) wait_until([&] { return done(t); }, t.message < 0 ? nullptr : &t);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::abandon() {
+  called();
   leave("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
 }
 
@@ -134,6 +136,13 @@ SKEIN_MPI_INLINE void MpiEngine::look_at(MPI_Comm node) {
   constexpr int bytes = static_cast<int>(sizeof own);
   MPI_Allgather(&own, bytes, MPI_BYTE, all.data(), bytes, MPI_BYTE, node);
   spins_ = spins_of(all);
+}
+
+SKEIN_MPI_INLINE bool MpiEngine::move_on() {
+  look_for_failure();
+  bool moved = false;
+  guarded([&] { moved = step(); });
+  return moved;
 }
 
 SKEIN_MPI_INLINE bool MpiEngine::step() {
@@ -239,7 +248,10 @@ SKEIN_MPI_INLINE void MpiEngine::deliver() {
   const auto takes = [&](int r) {
     return !queue_->segment().is_gone(r) && !(processes_->any_ended() && processes_->has_ended(r));
   };
-  links_->deliver(options_.deadline, [&] { return queue_->segment().failed() || !links_->waits_for(takes); });
+  links_->deliver(options_.deadline, [&] {
+    move_others(nullptr);
+    return queue_->segment().failed() || !links_->waits_for(takes);
+  });
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {

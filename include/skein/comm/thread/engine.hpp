@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "../../core/error.hpp"
+#include "../progress.hpp"
 #include "../request.hpp"
 #include "../work.hpp"
 #include "team.hpp"
@@ -14,11 +15,10 @@
 namespace skein::inline SKEIN_ABI::comm {
 
 /// The engine of one rank of ThreadComm: post a call, do one's share in the buffers of all ranks, wait for the others.
-class ThreadEngine {
+class ThreadEngine final : Progress {
  public:
   ThreadEngine(std::shared_ptr<Team> team, int rank) : team_(std::move(team)), rank_(rank), pointers_(team_->size) {}
-  ThreadEngine(const ThreadEngine&) = delete;
-  ThreadEngine& operator=(const ThreadEngine&) = delete;
+  ~ThreadEngine() { leave_thread(); }
 
   Team& team() { return *team_; }
   int rank() const { return rank_; }
@@ -28,9 +28,10 @@ class ThreadEngine {
   void progress();
   bool test(Ticket& t) {
     progress();
-    const bool done = t.message < 0 ? head_ >= t.number : message_done(t);
-    if (!done && ++tests_ % 32 == 0) look_for_who_left(message_of(t));  // who polls never comes to check()
-    return done;
+    if (t.message < 0 ? head_ >= t.number : message_done(t)) return true;
+    move_others(this);
+    if (++tests_ % 32 == 0) look_for_who_left(message_of(t));  // who polls never comes to check()
+    return false;
   }
   void wait(Ticket& t);
 
@@ -49,6 +50,10 @@ class ThreadEngine {
   [[noreturn]] void fail(const std::string& message);
 
  private:
+  // Messages are copied by whoever comes second.
+  bool under_way() const override { return head_ < tail_ && !team_->failure->happened(); }
+  bool move_on() override { return step(); }
+
   Line& own() { return team_->line(rank_); }
 
   // The next piece of work that can be done without waiting; need_ is what is lacking otherwise.

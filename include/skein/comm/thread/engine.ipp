@@ -16,6 +16,7 @@ SKEIN_INLINE void ThreadEngine::run(const CollectiveCall& o) {
 }
 
 SKEIN_INLINE Ticket ThreadEngine::start(const CollectiveCall& o) {
+  called();
   if (team_->failure->happened()) leave();
   if (tail_ - head_ == Team::ring) wait_until(head_ + 1);
   team_->post(rank_, tail_) = o;
@@ -24,11 +25,13 @@ SKEIN_INLINE Ticket ThreadEngine::start(const CollectiveCall& o) {
 }
 
 SKEIN_INLINE void ThreadEngine::progress() {
+  called();
   if (team_->failure->happened()) leave();
   while (step()) {}
 }
 
 SKEIN_INLINE void ThreadEngine::wait(Ticket& t) {
+  called();
   if (t.message < 0) wait_until(t.number);
   else wait_for_message(t);
 }
@@ -47,8 +50,9 @@ SKEIN_INLINE bool ThreadEngine::wait_some(Ticket& t, std::chrono::nanoseconds li
   while (!test(t)) {
     const std::chrono::nanoseconds left(static_cast<long long>(1e9 * std::min(1.0, end - seconds_now())));
     if (left.count() <= 0) return false;
-    if (message) message->sleep(std::min(left, longest));
-    else wait_for(need_, team_->spins, Reach::Process, std::min(left, longest));
+    const std::chrono::nanoseconds sleep = nap(this, std::min(left, longest));
+    if (message) message->sleep(sleep);
+    else wait_for(need_, team_->spins, Reach::Process, sleep);
   }
   return true;
 }
@@ -58,6 +62,7 @@ SKEIN_INLINE Ticket ThreadEngine::start_send(const void* data, std::size_t bytes
 }
 
 SKEIN_INLINE void ThreadEngine::abandon() {
+  called();
   team_->failure->abandon(rank_);
   quiesce();
 }
@@ -125,7 +130,10 @@ SKEIN_INLINE void ThreadEngine::wait_until(std::uint64_t number) {
       timer.stop();
       continue;
     }
-    if (!wait_for(need_, timer.waited() > 0 ? 0 : team_->spins, Reach::Process, timer.sleep_interval())) check(timer, nullptr);
+    const std::chrono::nanoseconds sleep = nap(this, timer.sleep_interval());
+    if (wait_for(need_, timer.waited() > 0 ? 0 : team_->spins, Reach::Process, sleep)) continue;
+    move_others(this);
+    check(timer, nullptr);
   }
 }
 
@@ -193,6 +201,7 @@ SKEIN_INLINE void ThreadEngine::leave() {
 }
 
 SKEIN_INLINE Ticket ThreadEngine::put(bool sends, void* data, std::size_t bytes, int peer, int box, int tag) {
+  called();
   if (team_->failure->happened()) leave();
   MessagePool& pool = team_->pools[static_cast<std::size_t>(rank_)];
   const int index = pool.take();
@@ -232,7 +241,7 @@ SKEIN_INLINE void ThreadEngine::wait_for_message(Ticket& t) {
   Deadline timer(team_->options.deadline);
   Message& m = spin_for_message(t);
   while (!test(t)) {
-    m.sleep(head_ < tail_ ? std::chrono::nanoseconds(200000) : timer.sleep_interval());
+    m.sleep(head_ < tail_ ? std::chrono::nanoseconds(200000) : nap(this, timer.sleep_interval()));
     check(timer, &m);
   }
 }

@@ -70,8 +70,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
         while (p.receive && p.receive->poll()) accept(p);
       ahead_ = std::max(ahead_, step_ - p.heard);
     }
-    // Another policy may hold this rank, in a communicator that moves nothing of this one, until its neighbours have come: what
-    // those wait for has left.
+    // Another policy may hold this rank until its neighbours have come. What has begun leaves meanwhile, but what follows it is
+    // begun here: what those wait for has left.
     for (Peer& p : peers_) wait(p, p.send, [&] { return step_ - p.left <= Bound; });
     average();
     return true;

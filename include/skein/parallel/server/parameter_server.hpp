@@ -89,7 +89,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   bool epoch_ends(std::int64_t) {
     pull();
     if (Bound > 0) {
-      trainers().barrier();  // every worker's gradients are in the weights now
+      group_->barrier();  // every worker's gradients are in the weights now
       ask();
     }
     for (int s = 0; s < options_.servers; ++s) say(s, {Message::Away, comm().rank(), 0, version_, 1, 0});
@@ -131,18 +131,17 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
   /// Among those that train. A server has nothing to add.
   void average_buffers() {
-    if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) trainers().all_reduce(this->replica().buffers, Mean{});
+    if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) group_->all_reduce(this->replica().buffers, Mean{});
   }
   /// Among the servers: they call it for the same updates in the same order.
   void sum_over_owners(std::span<double> values) {
     if (serves() && options_.servers > 1) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
   void reduce(std::span<double> values) {
-    if (!serves() && ranks() > 1 && !values.empty())
-      trainers().all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
+    if (!serves() && ranks() > 1 && !values.empty()) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
   void barrier() {
-    if (!serves() && ranks() > 1) trainers().barrier();
+    if (!serves() && ranks() > 1) group_->barrier();
   }
 
   SameWeights same_weights() const { return SameWeights::after_fit; }
@@ -173,9 +172,6 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     kept = m;
     (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&kept, 1), server(s), Message::tag));
   }
-  /// Those that train. A rank that waits among them moves nothing else, and a server that waits for the rest of its gradients
-  /// serves nobody: they have left before.
-  Group& trainers() { return wait_for_sends(), *group_; }
   /// What was sent has been read.
   void wait_for_sends() {
     for (auto& r : sends_)

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// MPI's rule of progress, over all engines of the host: what a rank has started on one communicator goes on while its thread
+// waits, or polls, in another one. Each engine works in its own waits alone; here it finds those that its thread has used as
+// well.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
+
+#include "../core/config.hpp"
+
+namespace skein::inline SKEIN_ABI::comm {
+
+namespace detail {
+class EnginesOfThread;
+}
+
+/// While it lives, an engine that is made of others is within its own work: where one of those waits, this one is not moved.
+class Within {
+ public:
+  explicit Within(bool& flag) : flag_(flag), before_(flag) { flag = true; }
+  Within(const Within&) = delete;
+  ~Within() { flag_ = before_; }
+
+ private:
+  bool& flag_;
+  bool before_;
+};
+
+/// An engine whose calls go on only while a thread is within it. It belongs to the thread that has called it last.
+class Progress {
+ public:
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// Moves what this thread has under way in other engines than `waiting`, without waiting; false where nothing could be done.
+  /// What goes wrong there is said by the next call of that engine.
+  static bool move_others(const Progress* waiting);
+  /// How long a thread that waits in `waiting` may sleep, at most `longest`: shortly, where there is something to move.
+  static std::chrono::nanoseconds nap(const Progress* waiting, std::chrono::nanoseconds longest);
+
+ protected:
+  Progress() = default;
+  ~Progress() { leave_thread(); }
+
+  /// In each call of the engine: from here on the calling thread moves it.
+  void called() {
+    if (!of_thread_ || of_thread_.get() != here_) join_thread();
+  }
+  /// First in the engine's destructor: no thread moves it any more.
+  void leave_thread() noexcept;
+
+ private:
+  friend detail::EnginesOfThread;
+  /// Something has been started that is not complete.
+  virtual bool under_way() const = 0;
+  /// One piece of work that can be done without waiting; false where there is none. May throw what its own calls do.
+  virtual bool move_on() = 0;
+  void join_thread();
+
+  static inline constinit thread_local detail::EnginesOfThread* here_ = nullptr;
+  std::shared_ptr<detail::EnginesOfThread> of_thread_;
+  std::atomic<bool> moves_{false};
+};
+
+}  // namespace skein::inline SKEIN_ABI::comm
+
+#if !SKEIN_COMPILED
+#include "progress.ipp"
+#endif
