@@ -81,10 +81,19 @@ struct KeeperWithoutName : Declares<Capability::keeps_state> {
   template <class Archive> void serialize(Archive&, unsigned) {}
 };
 struct StateWithoutBase {};
+struct MeetsInNumbers : sp::PolicyState {
+  int all_met() const { return 1; }
+};
+struct TellsNoSignal : Declares<Capability::serves_updates> {
+  bool serves() const { return true; }
+  void serve(const sp::UpdateCallback&) {}
+  void set_signal(std::string) {}
+};
 }  // namespace
 static_assert(fault<sp::PolicyState> == Fault::none);
 static_assert(fault<StateWithoutBase> == Fault::hooks && fault<ReturnsNothing> == Fault::hooks &&
-              fault<TakesAnInt> == Fault::hooks);
+              fault<TakesAnInt> == Fault::hooks && fault<MeetsInNumbers> == Fault::hooks);
+static_assert(fault<TellsNoSignal> == Fault::serves);
 static_assert(fault<Misspelled> == Fault::gradients && fault<Undeclared> == Fault::gradients_undeclared);
 static_assert(fault<Statistics> == Fault::statistics_undeclared && fault<StatisticsOfFloats> == Fault::statistics);
 static_assert(fault<Owner> == Fault::part_undeclared && fault<Declares<Capability::owns_part>> == Fault::part);

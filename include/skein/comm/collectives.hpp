@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The typed interface of every communicator of the host: checks arguments, makes a CollectiveCall of a call and hands it to the
 // engine. All ranks get the same bits. Within one machine values are reduced in the order of the ranks, ((x0 + x1) + x2) + ...,
-// over threads and shared memory alike; between machines too where ReductionOrder::ranks is asked for, which order() tells. The
-// caller owns every buffer; MpiComm and ThreadComm allocate nothing after the first calls.
+// over threads and shared memory alike; between machines too by GlooComm, and by MpiComm where ReductionOrder::ranks is asked
+// for: order() tells. The caller owns every buffer; MpiComm and ThreadComm allocate nothing after the first calls.
 #pragma once
 #include <span>
 #include <string>

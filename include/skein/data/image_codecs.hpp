@@ -89,16 +89,16 @@ inline ImageBytes read_png(const ImageSource& from, int channels) {
   const std::span<const unsigned char> bytes = plain.empty() ? from.bytes : std::span(plain.data(), plain.size());
   if (!png_image_begin_read_from_memory(&reader, bytes.data(), bytes.size()))
     throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
-  const bool coloured = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
+  const bool colored = (reader.format & PNG_FORMAT_FLAG_COLOR) != 0;
   const auto opacity = reader.format & PNG_FORMAT_FLAG_ALPHA;  // else libpng lays it over black, in linear light
-  reader.format = (channels == 1 && !coloured ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB) | opacity;
+  reader.format = (channels == 1 && !colored ? PNG_FORMAT_GRAY : PNG_FORMAT_RGB) | opacity;
   reader.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // as those of 8 bits are, where the file does not say it
   const auto height = static_cast<long>(reader.height), width = static_cast<long>(reader.width);
   if (height > 0 && width / 8 / 1032 > static_cast<long>(from.bytes.size()) / height)  // a bit a pixel, deflate's 1032 for 1
     throw FileError(from.path, 0,
                     "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
                         " pixels, which a PNG file of " + std::to_string(from.bytes.size()) + " bytes cannot hold");
-  const int own = coloured ? 3 : channels;
+  const int own = colored ? 3 : channels;
   ImageBytes image = image_of(from, height, width, own + (opacity != 0));
   if (!png_image_finish_read(&reader, nullptr, image.values.data(), 0, nullptr))
     throw FileError(from.path, -1, std::string("is a damaged PNG file: ") + reader.message);
@@ -123,10 +123,10 @@ inline ImageBytes read_jpeg(const ImageSource& from, int channels) {
 #else
   constexpr int most_scans = 0;
 #endif
-  int width = 0, height = 0, sampling = 0, colours = 0;
+  int width = 0, height = 0, sampling = 0, colors = 0;
   const auto size = static_cast<unsigned long>(from.bytes.size());
-  check(tjDecompressHeader3(reader.get(), from.bytes.data(), size, &width, &height, &sampling, &colours));
-  if (colours == TJCS_CMYK || colours == TJCS_YCCK)
+  check(tjDecompressHeader3(reader.get(), from.bytes.data(), size, &width, &height, &sampling, &colors));
+  if (colors == TJCS_CMYK || colors == TJCS_YCCK)
     throw FileError(from.path, -1, "is a JPEG file in the four colors of print (CMYK), which are not read: save it in RGB");
   ImageBytes image = image_of(from, height, width, channels);
   check(tjDecompress2(reader.get(), from.bytes.data(), size, image.values.data(), width, 0, height,

@@ -13,7 +13,7 @@ enum class Capability : unsigned {
   lets_weights_drift,      ///< weights_agree(): another policy has made the ranks' weights one
   owns_part,               ///< sum_over_owners(), gather(): each rank has the optimizer's state of a part of the parameters
   reduces_statistics,      ///< reduce_statistics(): sums over the ranks within a step, for layers
-  serves_updates,          ///< serves(), serve(): ranks that keep the weights and do not train
+  serves_updates,          ///< serves(), serve(), signals: ranks that keep the weights and do not train
   sums_shards,             ///< virtual_shards, set_partial_sums(): gradients of virtual shards
   shares_batches,          ///< shards(), shard(), scores(): several ranks have one part of a batch together
   splits_model,            ///< these ranks have one model together, each its part: nothing to call

@@ -34,6 +34,7 @@ template <class S> concept HasStepHooks = requires(S& s, const S& c, const StepD
   { s.texts_of_all(std::string{}) } -> std::same_as<std::vector<std::string>>;
   { s.part_not_finite() } -> std::same_as<std::string>;
   { c.same_weights() } -> std::same_as<SameWeights>;
+  { c.all_met() } -> std::same_as<bool>;
   c.check();
   s.replayed();
 };
@@ -46,6 +47,7 @@ template <class S> concept HasRanks = requires(const S& c) {
   { c.exposed_seconds() } -> std::same_as<double>;
   { S::capabilities } -> std::convertible_to<Capabilities>;
   { S::local_sums } -> std::convertible_to<bool>;
+  { S::simulated_time } -> std::convertible_to<bool>;
   { S::capturable } -> std::convertible_to<bool>;
   { S::virtual_shards } -> std::convertible_to<int>;
 };
@@ -95,6 +97,12 @@ template <class S> concept HasSerialize = requires(S& s, AnyArchive& archive) { 
 template <class S> concept HasSavedAs = requires(const S& c) {
   { c.saved_as() } -> std::same_as<std::string>;
 };
+template <class S> concept HasServerSignals = requires(S& s, const S& c) {
+  { c.signal() } -> std::same_as<int>;
+  s.set_signal(c.signal());
+  { c.updates() } -> std::same_as<std::int64_t>;
+  { S::serves_whole_steps } -> std::convertible_to<bool>;
+};
 template <class S> concept HasWorkerGrid = requires(S& s, const S& c) {
   { c.worker_grid() } -> std::same_as<plan::WorkerGrid>;
   s.column().size();
@@ -118,7 +126,7 @@ template <class S> concept ReducesStatistics =
     detail::declares<Capability::reduces_statistics, S> && detail::HasReduceStatistics<S>;
 /// Some ranks keep the weights and do not train.
 template <class S> concept ServesUpdates =
-    detail::declares<Capability::serves_updates, S> && detail::OwnServes<S> && detail::OwnServe<S>;
+    detail::declares<Capability::serves_updates, S> && detail::OwnServes<S> && detail::OwnServe<S> && detail::HasServerSignals<S>;
 /// It adds up the gradients of virtual shards.
 template <class S>
 concept SumsShards = detail::declares<Capability::sums_shards, S> &&(S::virtual_shards > 0) && detail::HasPartialSums<S>;
@@ -240,9 +248,9 @@ template <class S> consteval void assert_policy_state() {
   static_assert(fault != F::statistics_undeclared,
                 "a policy state with reduce_statistics() declares Capability::reduces_statistics in its `capabilities`: else "
                 "layers would use the statistics of one rank");
-  static_assert(
-      fault != F::serves,
-      "a policy state that declares Capability::serves_updates has bool serves() const and void serve(const UpdateCallback&)");
+  static_assert(fault != F::serves,
+                "a policy state that declares Capability::serves_updates has bool serves() const and void serve(const "
+                "UpdateCallback&), and of PolicyState signal(), set_signal(), updates(), serves_whole_steps");
   static_assert(fault != F::serves_undeclared,
                 "a policy state with serves() or serve() declares Capability::serves_updates in its `capabilities`: else its "
                 "ranks would train");

@@ -84,8 +84,8 @@ SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operatio
     if (of[static_cast<std::size_t>(tensor)].lost) return of[static_cast<std::size_t>(tensor)];
   if (!node.input.flat()) return {};
   const FeatureOrder found = of[static_cast<std::size_t>(node.in)];
-  const bool by_neighbours = is_kind(node, "GroupNorm") && !leaves_in_place(node);
-  return by_neighbours && found.image.rank > 0 ? FeatureOrder{.lost = &node} : found;
+  const bool by_neighbors = is_kind(node, "GroupNorm") && !leaves_in_place(node);
+  return by_neighbors && found.image.rank > 0 ? FeatureOrder{.lost = &node} : found;
 }
 
 SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> operations, std::size_t operation) {

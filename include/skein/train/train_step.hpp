@@ -275,7 +275,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Takes note of whether the last step counts: the scale and the steps follow.
   void update_scale() const {
     if constexpr (Model::scales_loss)
-      if (!scale_.settle(parts_.device)) --step_;
+      if (!scale_.last_counts(parts_.device)) --step_;
   }
 
   Sums result([[maybe_unused]] bool exchanged) {

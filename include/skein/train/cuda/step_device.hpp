@@ -18,7 +18,7 @@ namespace skein::inline SKEIN_ABI::train {
 
 namespace detail {
 /// The end of a step in one kernel: the factor of the gradients, and, of a step that is not skipped, sums to the epoch's totals.
-template <class Scalar> struct SettleStep {
+template <class Scalar> struct EndStep {
   ops::WriteSums<Scalar> write{};  // sums of this rank alone: to the tail first
   ops::AddTail<double> add_sums{};
   ops::AddTail<Scalar> add_tail{};
@@ -151,7 +151,7 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
   void finish_sums(const double* sums, bool exchanged, Scalar* tail, ops::StepScaleCall<Scalar> call) {
     call.tail = tail;
     call.scale = scale_.data();
-    detail::SettleStep<Scalar> end;
+    detail::EndStep<Scalar> end;
     if (sums && !exchanged) end.write = {sums, tail};
     if (sums) end.add_sums = {sums, totals_.data()};
     end.add_tail = {tail, totals_.data()};

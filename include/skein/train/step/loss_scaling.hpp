@@ -23,7 +23,7 @@ template <class Model> class LossScaleState {
     overflowed_ = overflowed;
   }
   /// Takes note of it: the scale follows. False: the last step did not count. A device is waited for.
-  template <class Scalar, class Device> bool settle([[maybe_unused]] const StepDevice<Scalar, Device>& device) {
+  template <class Scalar, class Device> bool last_counts([[maybe_unused]] const StepDevice<Scalar, Device>& device) {
     if (!pending_) return true;
     pending_ = false;
     if constexpr (!on_host<Device>) overflowed_ = device.read_scale().skip != 0;

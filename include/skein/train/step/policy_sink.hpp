@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PolicySink: what an executor says of the gradients that it has made goes to the policy, which may begin to exchange them while
-// backward goes on. This is the one way from a network to a policy.
+// backward goes on. This is the one way of a network's gradients to a policy.
 #pragma once
 #include "../../nn/exec/gradient_sink.hpp"
 #include "step_parts.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a training step does otherwise on a device of its own: the batch is brought there, the step may be captured once and
-// replayed, and its sums stay there until somebody wants them. Where the host computes itself there is nothing of that: every
-// function here is empty and costs nothing. Specialised by device.
+// replayed, and its sums stay there until somebody wants them. Where the host computes itself there is nothing of that: the
+// functions here are empty, but those of the epoch's sums. Specialised by device.
 #pragma once
 #include <string>
 #include <string_view>
