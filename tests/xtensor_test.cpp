@@ -62,3 +62,20 @@ TEST_CASE("an xtensor container is a view without a copy") {
   CHECK(sum(sk::from_xtensor<2>(y) * v) == sum(v * v));
   CHECK(text_of([&] { sk::from_xtensor<1>(x); }) == "from_xtensor: the array has rank 2, rank 1 was asked for");
 }
+
+TEST_CASE("what is written through a view with gaps stays within the view") {
+  const auto after = [](auto write) {
+    sk::Tensor<float, 2> a{{1, 2, 3}, {4, 5, 6}};
+    auto x = sk::as_xtensor(a(sk::all, sk::range(0, 3, 2)));  // the first and the last column
+    write(x);
+    return list(a);
+  };
+  using List = std::vector<float>;
+  CHECK(after([](auto& x) { x += 10; }) == List{11, 2, 13, 14, 5, 16});
+  CHECK(after([](auto& x) { x = x * 2; }) == List{2, 2, 6, 8, 5, 12});
+  CHECK(after([](auto& x) { xt::noalias(x) = x + 10; }) == List{11, 2, 13, 14, 5, 16});
+  CHECK(after([](auto& x) { x.fill(0); }) == List{0, 2, 0, 0, 5, 0});
+  CHECK(after([](auto& x) { x = xt::broadcast(7.f, x.shape()); }) == List{7, 2, 7, 7, 5, 7});
+  sk::Tensor<float, 2> none(sk::dims(0, 3));
+  CHECK(xt::sum(sk::as_xtensor(none(sk::all, sk::range(0, 2))))() == 0);
+}

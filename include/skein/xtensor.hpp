@@ -31,7 +31,18 @@ template <class S, int R> auto adapt_xtensor(const TensorView<S, R, Cpu>& v) {
 }  // namespace detail
 
 /// The memory of the view as an xtensor expression, which reads and writes it. Views must not run backwards.
-template <class S, int R> auto as_xtensor(const TensorView<S, R, Cpu>& v) { return detail::adapt_xtensor(v); }
+template <class S, int R> auto as_xtensor(const TensorView<S, R, Cpu>& v) {
+  // Not the adaptor: it takes its memory for one piece where a number, or another expression of its shape, is written to it.
+  auto whole = detail::adapt_xtensor(v);
+  std::array<std::size_t, 1> reach{1};
+  for (int i = 0; i < R; ++i)
+    reach[0] =
+        reach[0] == 0 || v.extents.e[i] == 0 ? 0 : reach[0] + static_cast<std::size_t>((v.extents.e[i] - 1) * v.strides.e[i]);
+  auto shape = whole.shape();
+  auto strides = whole.strides();
+  return xt::strided_view<xt::layout_type::dynamic>(xt::adapt(v.data, reach[0], xt::no_ownership(), reach), std::move(shape),
+                                                    std::move(strides), 0, xt::layout_type::dynamic);
+}
 template <class S, int R> auto as_xtensor(Tensor<S, R, Cpu>& t) { return detail::adapt_xtensor(t.view()); }
 template <class S, int R> auto as_xtensor(const Tensor<S, R, Cpu>& t) { return detail::adapt_xtensor(t.view()); }
 template <class S, int R> void as_xtensor(Tensor<S, R, Cpu>&& t) = delete;  // the memory would be gone

@@ -208,3 +208,39 @@ TEST_CASE("function objects of the user run value by value, or by batches where 
     CHECK(close(cube(i), a(i) * a(i) * a(i) + 1, Roundings::arithmetic, 1));  // the terms may cancel
   }
 }
+
+TEST_CASE("a mask that was made of masks, or stands for a number, is what it is when it was stored before") {
+  for (const long n : {3L, 16L, 33L, 64L}) {
+    const auto a = values<float>(sk::dims(n), 1, -1, 1), b = values<float>(sk::dims(n), 2, -1, 1),
+               c = values<float>(sk::dims(n), 3, -1, 1);
+    const sk::Tensor<bool, 1> p(a > 0), q(b > 0), r(c > 0);
+    const auto same = [&](const auto& lazy, const auto& stored) {
+      CHECK(list(sk::Tensor<float, 1>(where(lazy, a, 10 * b))) == list(sk::Tensor<float, 1>(where(stored, a, 10 * b))));
+      CHECK(sum(where(lazy, a, 0.f)) == sum(where(stored, a, 0.f)));
+    };
+    same(where(a > 0, b > 0, c > 0), where(p, q, r));
+    same(minimum(a > 0, b > 0), minimum(p, q));
+    same(maximum(a > 0, b > 0), maximum(p, q));
+    same((a > 0) < (b > 0), p < q);
+    same((a > 0) + (b > 0) == (c > 0) + (b > 0), p + q == r + q);
+    same((a > 0) * (b > 0) == (c > 0) - (b > 0), p * q == r - q);
+    same((a > 0) == (b > 0), p == q);
+    same((a > 0) != !(b > 0), p != !q);
+    same((a > 0) && ((b > 0) || (c > 0)), p && (q || r));
+    CHECK(list(sk::Tensor<bool, 1>(where(a > 0, b > 0, c > 0))) == list(sk::Tensor<bool, 1>(where(p, q, r))));
+  }
+}
+
+TEMPLATE_TEST_CASE("exponentials are finite as far as numbers go", "", float, double) {
+  const auto largest = std::log(std::numeric_limits<TestType>::max());
+  const sk::Tensor<TestType, 1> x{largest * TestType(0.999999), largest - TestType(0.2), TestType(88), TestType(1), TestType(-1),
+                                  largest + TestType(1)};
+  sk::Tensor<TestType, 1> many(sk::dims(20));
+  many(sk::range(0, 6)) = x, many(sk::range(6, 12)) = x, many(sk::range(14, 20)) = x;
+  const sk::Tensor<TestType, 1> e(exp(many)), less(expm1(many));
+  for (long i = 0; i < many.size(); ++i) {
+    INFO(many(i));
+    CHECK((e(i) == std::exp(many(i)) || close(e(i), std::exp(many(i)), Roundings::function)));
+    CHECK((less(i) == std::expm1(many(i)) || close(less(i), std::expm1(many(i)), Roundings::function)));
+  }
+}

@@ -29,7 +29,9 @@ TEST_CASE("tensors, views and expressions print alike") {
   CHECK(sk::to_text(sk::Tensor<float, 1>{std::copysign(none, -1.f), none}) == "[nan, nan]");  // 0 / 0 has the sign on x86
   CHECK(sk::to_text(sk::Tensor<float, 1>{std::copysign(none, -1.f), -2}, ".1f") == "[nan, -2.0]");
   CHECK(text_of([&] { sk::to_text(a, "s"); }) == "to_text: 's' is no format of these values");
-  CHECK(text_of([&] { sk::to_text(a, "*n"); }).find("is no format") != std::string::npos);
+  for (const char* wrong : {"*n", "1.2.3f", "5-3f", "..f", "3.f2"})
+    CHECK(text_of([&] { sk::to_text(a, wrong); }).find("is no format") != std::string::npos);
+  CHECK(sk::to_text(a(0), "+06.1f") == "[+001.0, +002.5]");
 }
 
 TEST_CASE("long axes are shortened to their ends") {

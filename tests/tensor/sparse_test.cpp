@@ -63,6 +63,8 @@ TEST_CASE("a sparse matrix goes to dense and back, is transposed, copied, narrow
   CHECK(turned.shape() == sk::dims(14, 9));
   CHECK(list(turned.to_dense()) == list(t.dense.transpose()));
   CHECK(list(turned.transpose().indices()) == list(a.indices()));  // so columns rise there, too
+  const auto columns = turned.transpose().indices();               // of a temporary: a tensor of its own
+  CHECK(list(columns) == list(a.indices()));
   CHECK(list(sk::Csr<float>::from_dense(t.dense * 2 - t.dense).values()) == list(a.values()));
   CHECK(list(a.without_values().transpose().to_dense()) == list(sk::cast<float>(t.dense.transpose() != 0)));
   CHECK(list(a.with_index<std::uint16_t>().to_dense()) == list(t.dense));

@@ -140,6 +140,16 @@ TEST_CASE("to() brings the same values to a device") {
   CHECK(list(b) == list(a));
 }
 
+TEST_CASE("a tensor of rank 0 that was moved from says so") {
+  sk::Tensor<float, 0> from;
+  from = 3.f;
+  const sk::Tensor<float, 0> to(std::move(from));
+  CHECK(to.item() == 3);
+  CHECK(text_of([&] { static_cast<void>(from.item()); }) == "this tensor was moved from, and has no value: assign one first");
+  from = 4.f;
+  CHECK(from.item() == 4);
+}
+
 TEST_CASE("a tensor of rank 0 is a value") {
   sk::Tensor<float, 0> t;
   t = 4;

@@ -3,6 +3,7 @@
 // gives both. Over scalars and over vectors alike. (Forward-mode differentiation: Clifford 1873; Griewank and Walther, 2008.)
 #pragma once
 #include <cmath>
+#include <concepts>
 #include <type_traits>
 
 #include "../tensor/simd.hpp"
@@ -17,6 +18,29 @@ requires std::is_arithmetic_v<T>
 struct ScalarOf<T> {
   using type = T;
 };
+template <class> inline constexpr bool lanes_agree = false;
+}  // namespace detail
+
+/// What holds in each lane of a vector: a condition for where, and no bool. (A mask may be a number, and that a bool.)
+template <class Mask> struct Lanes {
+  Mask mask;
+  friend constexpr Lanes operator&(const Lanes& a, const Lanes& b) { return {a.mask & b.mask}; }
+  friend constexpr Lanes operator|(const Lanes& a, const Lanes& b) { return {a.mask | b.mask}; }
+  friend constexpr Lanes operator&&(const Lanes& a, const Lanes& b) { return {a.mask & b.mask}; }
+  friend constexpr Lanes operator||(const Lanes& a, const Lanes& b) { return {a.mask | b.mask}; }
+  constexpr Lanes operator!() const { return {!mask}; }
+  template <std::same_as<bool> Bool> constexpr explicit operator Bool() const {
+    static_assert(detail::lanes_agree<Mask>,
+                  "a function of dual numbers runs over vectors, whose lanes differ: write where(x < 0, a, b) for ?: and if, and "
+                  "max(x, y) for std::max(x, y)");
+    return false;
+  }
+};
+
+namespace detail {
+constexpr bool compared(bool holds) { return holds; }
+template <class Mask>
+requires(!std::same_as<Mask, bool>) constexpr Lanes<Mask> compared(const Mask& mask) { return {mask}; }
 }  // namespace detail
 
 /// value + slope e with e^2 = 0. T: float, double, or a vector of them. Plain numbers mix in as constants; functions are found
@@ -49,21 +73,21 @@ template <class T> struct Dual {
   constexpr Dual& operator*=(const Dual& b) { return *this = *this * b; }
   constexpr Dual& operator/=(const Dual& b) { return *this = *this / b; }
 
-  // Comparisons look at the values: a bool, or a mask of lanes.
-  friend constexpr auto operator<(const Dual& a, const Dual& b) { return a.value < b.value; }
-  friend constexpr auto operator<=(const Dual& a, const Dual& b) { return a.value <= b.value; }
-  friend constexpr auto operator>(const Dual& a, const Dual& b) { return a.value > b.value; }
-  friend constexpr auto operator>=(const Dual& a, const Dual& b) { return a.value >= b.value; }
-  friend constexpr auto operator==(const Dual& a, const Dual& b) { return a.value == b.value; }
-  friend constexpr auto operator!=(const Dual& a, const Dual& b) { return !(a.value == b.value); }
+  // Comparisons look at the values: a bool, or what holds in each lane.
+  friend constexpr auto operator<(const Dual& a, const Dual& b) { return detail::compared(a.value < b.value); }
+  friend constexpr auto operator<=(const Dual& a, const Dual& b) { return detail::compared(a.value <= b.value); }
+  friend constexpr auto operator>(const Dual& a, const Dual& b) { return detail::compared(a.value > b.value); }
+  friend constexpr auto operator>=(const Dual& a, const Dual& b) { return detail::compared(a.value >= b.value); }
+  friend constexpr auto operator==(const Dual& a, const Dual& b) { return detail::compared(a.value == b.value); }
+  friend constexpr auto operator!=(const Dual& a, const Dual& b) { return detail::compared(!(a.value == b.value)); }
 
   /// condition ? a : b, lane by lane.
   template <class Condition> friend constexpr Dual where(const Condition& condition, const Dual& a, const Dual& b) {
     return {choose_one(condition, a.value, b.value), choose_one(condition, a.derivative, b.derivative)};
   }
   /// The greater and the smaller of two values: the first where both are equal, NaN where either is NaN.
-  friend constexpr Dual max(const Dual& a, const Dual& b) { return where((a.value < b.value) | !(b.value == b.value), b, a); }
-  friend constexpr Dual min(const Dual& a, const Dual& b) { return where((b.value < a.value) | !(b.value == b.value), b, a); }
+  friend constexpr Dual max(const Dual& a, const Dual& b) { return where((a < b) | !(b == b), b, a); }
+  friend constexpr Dual min(const Dual& a, const Dual& b) { return where((b < a) | !(b == b), b, a); }
   /// At 0 its derivative is 0.
   friend constexpr Dual abs(const Dual& x) { return where(x < Dual(0), -x, where(x == Dual(0), Dual(0), x)); }
 
@@ -72,13 +96,11 @@ template <class T> struct Dual {
   friend constexpr Dual square(const Dual& x) { return x * x; }
 
   friend constexpr Dual exp(const Dual& x) {
-    using std::exp;
-    const T e = exp(x.value);
+    const T e = skein::detail::exponential(x.value);
     return {e, x.derivative * e};
   }
   friend constexpr Dual expm1(const Dual& x) {
-    using std::expm1;
-    const T e = expm1(x.value);
+    const T e = skein::detail::exponential_less_one(x.value);
     return {e, x.derivative * (e + T(1))};
   }
   friend constexpr Dual log(const Dual& x) { return {skein::detail::logarithm(x.value), x.derivative / x.value}; }
@@ -140,6 +162,9 @@ template <class T> struct Dual {
  private:
   template <class Condition, class V> static constexpr V choose_one(const Condition& c, const V& a, const V& b) {
     return skein::detail::choose(c, a, b);
+  }
+  template <class Mask, class V> static constexpr V choose_one(const Lanes<Mask>& c, const V& a, const V& b) {
+    return skein::detail::choose(c.mask, a, b);
   }
 };
 

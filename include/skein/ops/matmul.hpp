@@ -90,8 +90,8 @@ void check_apart(const char* operation, const TensorView<S, 1, D>& target, const
 
 /// c = a b, matrices with extents (m, k), (k, n) and (m, n); the rows of c must be dense and follow each other. Throws
 /// ShapeError, or ArgumentError where c overlaps a or b.
-template <class S, class D>
-void mm_into(const TensorView<S, 2, D>& c, const TensorView<const S, 2, D>& a, const TensorView<const S, 2, D>& b) {
+template <class S, class D> void mm_into(const TensorView<S, 2, D>& c, const std::type_identity_t<TensorView<const S, 2, D>>& a,
+                                         const std::type_identity_t<TensorView<const S, 2, D>>& b) {
   if (a.extents[1] != b.extents[0])
     detail::throw_shapes("mm", a.extents, b.extents, "do not multiply: the columns of the first must be the rows of the second");
   if (c.extents[0] != a.extents[0] || c.extents[1] != b.extents[1] || (c.strides[1] != 1 && c.extents[1] != 1) ||

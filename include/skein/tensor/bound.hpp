@@ -106,15 +106,29 @@ template <class G, int N> struct BoundGenerator {
 template <int I, class T> struct Slot { T value; };
 
 template <class F> inline constexpr bool takes_batches = requires { typename F::vectorizes; };
+/// Which arguments of F may be masks: bit i for the i-th.
+template <class F> inline constexpr unsigned takes_masks = 0;
+template <class F>
+requires requires { F::masks; }
+inline constexpr unsigned takes_masks<F> = F::masks;
+/// F has lanes: it takes batches, its arguments have the same, and none of them is a mask which F would take for numbers.
+template <class F, class First, class... Rest> consteval bool has_lanes() {
+  if (!takes_batches<F> || !(std::is_same_v<typename First::Lane, typename Rest::Lane> && ...)) return false;
+  const bool is_mask[] = {std::is_same_v<typename First::Scalar, bool>, std::is_same_v<typename Rest::Scalar, bool>...};
+  constexpr unsigned allowed = takes_masks<F>;
+  for (unsigned i = 0; i < 1 + sizeof...(Rest); ++i)
+    if (is_mask[i] && (allowed >> i & 1u) == 0) return false;
+  return true;
+}
 template <class F, class First, class... Rest> struct LaneOf {
-  using type = std::conditional_t<takes_batches<F> && (std::is_same_v<First, Rest> && ...), First, void>;
+  using type = std::conditional_t<has_lanes<F, First, Rest...>(), typename First::Lane, void>;
 };
 
 /// f of its arguments, value by value. The argument I is slot I.
 template <class F, class Indices, class... Args> struct BoundMap;
 template <class F, int... I, class... Args> struct BoundMap<F, std::integer_sequence<int, I...>, Args...> : Slot<I, Args>... {
   using Scalar = std::remove_cvref_t<decltype(std::declval<const F&>()(std::declval<typename Args::Scalar>()...))>;
-  using Lane = typename LaneOf<F, typename Args::Lane...>::type;
+  using Lane = typename LaneOf<F, Args...>::type;
   static constexpr int widest = [] {
     int w = 1;
     ((w = Args::widest > w ? Args::widest : w), ...);

@@ -142,8 +142,8 @@ template <class S> constexpr void assert_random() {
 }
 }  // namespace detail
 
-/// An expression of uniform values, float or double, in [low, high) (by rounding it may be high itself); `stream` tells several
-/// fills of one seed apart.
+/// An expression of uniform values, float or double, with 24 random bits each, in [low, high) (by rounding it may be high
+/// itself); `stream` tells several fills of one seed apart.
 template <class Scalar, class Device = Cpu, int Rank>
 auto uniform(Seed seed, const Dims<Rank>& extents, Scalar low = 0, Scalar high = 1, std::uint64_t stream = 0, Device where = {}) {
   detail::assert_random<Scalar>();

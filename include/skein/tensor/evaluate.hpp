@@ -71,8 +71,10 @@ template <class Rule> constexpr void assert_assignment() {
   static_assert(Rule::rank, "an expression of higher rank does not broadcast to its target: reduce, slice or reshape it first");
   static_assert(Rule::writes,
                 "the target of an assignment is a view of const values: take the view of a tensor that is not const");
-  static_assert(Rule::scalar,
-                "an expression is assigned to a tensor of another scalar type: convert it with cast<Scalar>() first");
+  static_assert(
+      Rule::scalar,
+      "an expression is assigned to a tensor of another scalar type: convert it with cast<Scalar>() first (of integers of 8 and "
+      "16 bits arithmetic makes int, as in C++)");
 }
 /// Is `view of S, rank R on D = E` legal? Asked at the user's entry points, so that the trail of an error stays short.
 template <class S, int R, class D, class E> constexpr bool may_assign() {

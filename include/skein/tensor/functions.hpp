@@ -10,13 +10,19 @@ namespace skein::inline SKEIN_ABI {
 
 namespace functions {
 // A function object for each operator and function: plain types, so that they can be a kernel's template arguments.
-#define SKEIN_FUNCTION_1(Name, ...)                                                                                      \
-  struct Name {                                                                                                          \
-    using vectorizes = void;                                                                                             \
-    template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const {                                 \
-      using std::abs, std::exp, std::expm1, std::log1p, std::sqrt, std::tanh, std::sin, std::cos, std::floor, std::ceil; \
-      __VA_ARGS__;                                                                                                       \
-    }                                                                                                                    \
+#define SKEIN_FUNCTION_1(Name, ...)                                                                          \
+  struct Name {                                                                                              \
+    using vectorizes = void;                                                                                 \
+    template <class T> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x) const {                     \
+      using std::abs, std::exp, std::log1p, std::sqrt, std::tanh, std::sin, std::cos, std::floor, std::ceil; \
+      __VA_ARGS__;                                                                                           \
+    }                                                                                                        \
+  };
+#define SKEIN_MASK_FUNCTION_2(Name, ...)                                                                                     \
+  struct Name {                                                                                                              \
+    using vectorizes = void;                                                                                                 \
+    static constexpr unsigned masks = 3;                                                                                     \
+    template <class T, class U> SKEIN_ALWAYS_INLINE constexpr auto operator()(const T& x, const U& y) const { __VA_ARGS__; } \
   };
 #define SKEIN_FUNCTION_2(Name, ...)                                                                                          \
   struct Name {                                                                                                              \
@@ -32,10 +38,10 @@ SKEIN_FUNCTION_2(Less, return x < y)
 SKEIN_FUNCTION_2(LessEqual, return x <= y)
 SKEIN_FUNCTION_2(Greater, return x > y)
 SKEIN_FUNCTION_2(GreaterEqual, return x >= y)
-SKEIN_FUNCTION_2(Equal, return x == y)
-SKEIN_FUNCTION_2(NotEqual, return !(x == y))  // xsimd's != is false for NaNs
-SKEIN_FUNCTION_2(And, return T(x & y))
-SKEIN_FUNCTION_2(Or, return T(x | y))
+SKEIN_MASK_FUNCTION_2(Equal, return x == y)
+SKEIN_MASK_FUNCTION_2(NotEqual, return !(x == y))  // xsimd's != is false for NaNs
+SKEIN_MASK_FUNCTION_2(And, return T(x & y))
+SKEIN_MASK_FUNCTION_2(Or, return T(x | y))
 SKEIN_FUNCTION_2(Minimum, return detail::choose((y < x) | !(y == y), y, x))  // what is not a number stays
 SKEIN_FUNCTION_2(Maximum, return detail::choose((x < y) | !(y == y), y, x))
 SKEIN_FUNCTION_2(LesserNumber, return detail::choose(y < x, y, x))  // beside what is not a number the first
@@ -43,10 +49,9 @@ SKEIN_FUNCTION_2(GreaterNumber, return detail::choose(x < y, y, x))
 SKEIN_FUNCTION_2(Power, return T(detail::power(x, y)))
 
 SKEIN_FUNCTION_1(Negate, return T(x * T(-1)))  // xsimd's -0 is 0
-SKEIN_FUNCTION_1(Not, return T(!x))
 SKEIN_FUNCTION_1(Abs, if constexpr (std::is_unsigned_v<T>) return x; else return T(abs(x)))
-SKEIN_FUNCTION_1(Exp, return T(exp(x)))
-SKEIN_FUNCTION_1(Expm1, return T(expm1(x)))
+SKEIN_FUNCTION_1(Exp, return T(detail::exponential(x)))
+SKEIN_FUNCTION_1(Expm1, return T(detail::exponential_less_one(x)))
 SKEIN_FUNCTION_1(Log, return T(detail::logarithm(x)))
 SKEIN_FUNCTION_1(Log1p, return T(log1p(x)))
 SKEIN_FUNCTION_1(Sqrt, return T(sqrt(x)))
@@ -62,9 +67,15 @@ SKEIN_FUNCTION_1(Sigmoid, return T(T(1) / (T(1) + exp(-x))))
 SKEIN_FUNCTION_1(Relu, return detail::choose(x < T(0), T(0), x))
 SKEIN_FUNCTION_1(Sign, return detail::choose(x > T(0), T(1), detail::choose(x < T(0), T(-1), x)))
 
+struct Not {
+  using vectorizes = void;
+  static constexpr unsigned masks = 1;
+  template <class T> SKEIN_ALWAYS_INLINE constexpr T operator()(const T& x) const { return T(!x); }
+};
 /// c ? a : b
 struct Where {
   using vectorizes = void;
+  static constexpr unsigned masks = 1;  // the first
   template <class C, class T> SKEIN_ALWAYS_INLINE constexpr T operator()(const C& c, const T& a, const T& b) const {
     return detail::choose(c, a, b);
   }
@@ -75,6 +86,7 @@ template <class To> struct Cast {
 };
 #undef SKEIN_FUNCTION_1
 #undef SKEIN_FUNCTION_2
+#undef SKEIN_MASK_FUNCTION_2
 }  // namespace functions
 
 #define SKEIN_OPERATOR(op, Function)                                                           \

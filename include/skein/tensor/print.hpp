@@ -53,6 +53,17 @@ template <class V> void append_formatted(std::string& out, const char* format, V
   }
 }
 
+/// Flags, a width, a precision, as printf takes them before the conversion.
+inline bool is_number_format(std::string_view f) {
+  const auto skip = [&](std::string_view these) { f.remove_prefix(std::min(f.size(), f.find_first_not_of(these))); };
+  skip("+- #0");
+  skip("0123456789");
+  if (!f.empty() && f.front() == '.') {
+    f.remove_prefix(1);
+    skip("0123456789");
+  }
+  return f.empty();
+}
 /// One value: the shortest text that reads back as the same, or by a format such as ".3f" or "8.2e". The sign of what is not a
 /// number says nothing, and is left out.
 template <class S> void print_value(std::string& out, S x, std::string_view format) {
@@ -66,9 +77,8 @@ template <class S> void print_value(std::string& out, S x, std::string_view form
   } else {
     const bool spoken = format.back() >= 'A';  // ends in a conversion
     std::string f = "%" + std::string(spoken ? format.substr(0, format.size() - 1) : format);
-    for (char c : f.substr(1))
-      if ((c < '0' || c > '9') && std::string_view(".+- #").find(c) == std::string_view::npos)
-        throw ArgumentError("to_text: '" + std::string(format) + "' is no format of a number: .3f, 8.2e and 5 are");
+    if (!is_number_format(std::string_view(f).substr(1)))
+      throw ArgumentError("to_text: '" + std::string(format) + "' is no format of a number: .3f, 8.2e and 5 are");
     const char kind = spoken ? format.back() : std::is_floating_point_v<S> ? 'g' : 'd';
     if (std::string_view(std::is_floating_point_v<S> ? "fFeEgGa" : "dxX").find(kind) == std::string_view::npos)
       throw ArgumentError("to_text: '" + std::string(format) + "' is no format of these values");

@@ -139,7 +139,8 @@ template <TensorExpression E> decltype(auto) widened(E&& e) {
 template <class S> inline constexpr bool sum_may_wrap = std::is_integral_v<S> && sizeof(S) == sizeof(long);
 }  // namespace detail
 
-/// The sum of all values (of a mask: how many hold). Float is added up in double, integers in long, which is then the result.
+/// The sum of all values (of a mask: how many hold). Floats are added in groups of at most 128 and these in double, integers in
+/// long, which is then the result.
 template <TensorExpression E> auto sum(E&& e) {
   using S = detail::ScalarOf<E>;
   return detail::reduce_all<detail::SumOf<S>, detail::SumResult<S>>(std::forward<E>(e), {}, "sum");
@@ -229,6 +230,20 @@ template <TensorExpression E> auto norm(E&& e, Norm which, int axis) {
     }
   }
 }
+
+#define SKEIN_AXIS(name)                                                                                                  \
+  template <TensorExpression E, std::floating_point Axis> auto name(E&& e, Axis) {                                        \
+    static_assert(!std::floating_point<Axis>,                                                                             \
+                  #name ": an axis is a whole number; the larger and the smaller of two values are maximum and minimum"); \
+    return detail::Unsound<decltype(detail::leaf(std::forward<E>(e)))>{detail::leaf(std::forward<E>(e))};                 \
+  }
+SKEIN_AXIS(sum)
+SKEIN_AXIS(mean)
+SKEIN_AXIS(max)
+SKEIN_AXIS(min)
+SKEIN_AXIS(argmax)
+SKEIN_AXIS(argmin)
+#undef SKEIN_AXIS
 
 #define SKEIN_KEEP(name)                                                           \
   template <TensorExpression E> auto name(E&& e, int axis, Keep) {                 \

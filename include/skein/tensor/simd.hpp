@@ -101,6 +101,18 @@ template <class A> SKEIN_ALWAYS_INLINE xsimd::batch<double, A> logarithm(const x
   const auto small = x < V(std::numeric_limits<double>::min());
   return xsimd::log(xsimd::select(small, x * V(0x1p54), x)) - xsimd::select(small, V(37.429947750237048), V(0));  // 54 log 2
 }
+/// Where xsimd's exp is infinite, and the value is not yet: from here on it is the square of that of half x.
+template <class S> inline constexpr S large_exponent = S(std::is_same_v<S, float> ? 88 : 709);
+template <class S, class A> SKEIN_ALWAYS_INLINE xsimd::batch<S, A> exponential(const xsimd::batch<S, A>& x) {
+  using V = xsimd::batch<S, A>;
+  const auto large = x > V(large_exponent<S>);
+  const V e = xsimd::exp(xsimd::select(large, x * V(S(0.5)), x));
+  return xsimd::select(large, e * e, e);
+}
+template <class S, class A> SKEIN_ALWAYS_INLINE xsimd::batch<S, A> exponential_less_one(const xsimd::batch<S, A>& x) {
+  using V = xsimd::batch<S, A>;
+  return xsimd::select(x > V(large_exponent<S>), exponential(x), xsimd::expm1(x));
+}
 /// From 6 on it is 1; of large doubles xsimd's is none.
 template <class A> SKEIN_ALWAYS_INLINE xsimd::batch<double, A> error_function(const xsimd::batch<double, A>& x) {
   using V = xsimd::batch<double, A>;
@@ -122,6 +134,14 @@ template <class S> constexpr S choose(bool c, S a, S b) { return c ? a : b; }
 template <class T> SKEIN_ALWAYS_INLINE constexpr auto logarithm(const T& x) {
   using std::log;
   return log(x);
+}
+template <class T> SKEIN_ALWAYS_INLINE constexpr auto exponential(const T& x) {
+  using std::exp;
+  return exp(x);
+}
+template <class T> SKEIN_ALWAYS_INLINE constexpr auto exponential_less_one(const T& x) {
+  using std::expm1;
+  return expm1(x);
 }
 template <class T> SKEIN_ALWAYS_INLINE constexpr auto error_function(const T& x) {
   using std::erf;

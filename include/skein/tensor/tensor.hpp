@@ -71,6 +71,14 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
     ForeignExpression<E>::fill(view(), e);
   }
 
+  template <std::integral... N>
+  requires(sizeof...(N) > 1 && sizeof...(N) == Rank) explicit Tensor(N...) {
+    static_assert(sizeof...(N) == 0, "Tensor: extents are given as sk::dims(2, 3), values in braces: {{1, 2}, {3, 4}}");
+  }
+  template <int Other>
+  requires(Other != Rank) explicit Tensor(const Dims<Other>&, Device = {}) {
+    static_assert(Other == Rank, "Tensor: these extents are of another rank than the tensor: sk::dims takes one number an axis");
+  }
   Tensor(const Tensor&) = delete;  // copy() says so
   Tensor(Tensor&& o) noexcept : memory_(std::move(o.memory_)), extents_(std::exchange(o.extents_, Dims<Rank>{})) {}
   Tensor& operator=(Tensor&& o) noexcept {
@@ -107,8 +115,8 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   bool empty() const { return size() == 0; }
   Device device() const { return memory_.where(); }
 
-  View view() & { return {data(), extents_, row_major(extents_), device()}; }
-  ConstView view() const& { return {data(), extents_, row_major(extents_), device()}; }
+  View view() & { return check_there(), View{data(), extents_, row_major(extents_), device()}; }
+  ConstView view() const& { return check_there(), ConstView{data(), extents_, row_major(extents_), device()}; }
   ConstView view() const&& = delete;  // of a temporary: its memory would be gone
   operator View() & { return view(); }
   operator ConstView() const& { return view(); }
@@ -160,6 +168,11 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
  private:
   template <class, int, class> friend class Tensor;
   Tensor(Arena<Scalar, Device>&& memory, const Dims<Rank>& extents) : memory_(std::move(memory)), extents_(extents) {}
+  /// Extents of rank 0 are those of one value, also where the tensor was moved from.
+  void check_there() const {
+    if constexpr (Rank == 0)
+      if (!data()) throw ShapeError("this tensor was moved from, and has no value: assign one first");
+  }
   template <int R> Tensor<Scalar, R, Device> reshaped(const Dims<R>& to) && {
     extents_ = {};  // as the move leaves them
     return {std::move(memory_), to};
