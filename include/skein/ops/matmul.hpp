@@ -2,6 +2,8 @@
 // Matrix products of tensors: mm (by ops::gemm) and mv (a fused row reduction: it is bound by memory). Views
 // that are transposed or have padded rows are taken as they are; other strides are copied first.
 #pragma once
+#include <type_traits>
+
 #include "../tensor/reduce.hpp"
 #include "gemm.hpp"
 
