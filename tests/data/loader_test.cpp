@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
+#include <skein/data/join.hpp>
 #include <skein/data/map.hpp>
 #include <skein/tensor/tensor.hpp>
 
@@ -540,4 +541,57 @@ TEST_CASE("labels of several positions are staged one behind the other") {
     for (long i = 0; i < b.count; ++i)
       for (long j = 0; j < 5; ++j) CHECK(b.labels[5 * i + j] == 10 * static_cast<int>(b.row(i)[0]) + j);
   }
+}
+
+namespace {
+/// Tokens, and two numbers beside each sample.
+struct Scores {
+  std::int64_t size() const { return 7; }
+  sk::Extents sample_extents() const { return {1, {3}, true}; }
+  sk::data::Target target() const { return sk::data::Target::vector(2); }
+  void gather(sk::data::Indices indices, std::int32_t* x, long pitch, std::int64_t epoch) const {
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (long j = 0; j < 3; ++j)
+        x[static_cast<long>(i) * pitch + j] = static_cast<std::int32_t>(100 * epoch + 10 * indices[i] + j);
+  }
+  void targets(sk::data::Indices indices, float* y, long pitch) const {
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (long j = 0; j < 2; ++j)
+        y[static_cast<long>(i) * pitch + j] = static_cast<float>(indices[i]) + 0.5f * static_cast<float>(j);
+  }
+};
+/// Tokens and their labels in one call.
+struct Labelled {
+  std::int64_t size() const { return 7; }
+  sk::Extents sample_extents() const { return {1, {1}, true}; }
+  sk::data::Target target() const { return sk::data::Target::labels(3); }
+  void serve(sk::data::Indices indices, const sk::data::Destination<std::int32_t>& to) const {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      if (to.x) to.x[static_cast<long>(i) * to.pitch] = static_cast<std::int32_t>(indices[i]);
+      if (to.labels) to.labels[i] = static_cast<std::int32_t>(indices[i] % 3);
+    }
+  }
+};
+}  // namespace
+
+TEMPLATE_TEST_CASE("tokens come with target vectors, or with labels in one call, and see the epoch", "", float, double) {
+  sk::data::Loader<TestType> loader(Scores{}, {.batch = 4, .shuffle = false, .tokens = true});
+  for (const std::int64_t epoch : {0, 3})
+    for (const sk::data::Batch<TestType>& b : loader.epoch(epoch))
+      for (long i = 0; i < b.count; ++i) {
+        const auto index = static_cast<TestType>(b.first + i);
+        CHECK(b.targets[i * b.target_pitch] == index);
+        CHECK(b.targets[i * b.target_pitch + 1] == index + TestType(0.5));
+        CHECK(b.tokens[i * b.pitch + 2] == 100 * epoch + 10 * (b.first + i) + 2);
+      }
+  const auto joined = sk::data::join(Scores{}, Scores{});
+  sk::data::Loader<TestType> of_both(joined, {.batch = 4, .shuffle = false, .tokens = true});
+  for (const sk::data::Batch<TestType>& b : of_both.epoch(2))
+    for (long i = 0; i < b.count; ++i) {
+      CHECK(b.tokens[i * b.pitch + 3] == 200 + 10 * (b.first + i));
+      CHECK(b.targets[i * b.target_pitch + 3] == static_cast<TestType>(b.first + i) + TestType(0.5));
+    }
+  sk::data::Loader<TestType> labels(Labelled{}, {.batch = 4, .shuffle = false, .tokens = true});
+  for (const sk::data::Batch<TestType>& b : labels.epoch(0))
+    for (long i = 0; i < b.count; ++i) CHECK(b.labels[i] == (b.first + i) % 3);
 }

@@ -475,3 +475,14 @@ TEST_CASE("a number that a float cannot hold is refused with its column and row"
   CHECK_THROWS_WITH(encoder.encode(table), Catch::Contains("prices.csv: column \"price\" has 1e+300 in data row 2") &&
                                                Catch::Contains("a float holds numbers up to 3.4e38"));
 }
+
+TEST_CASE("0 and -0 are one category", "[data]") {
+  const auto table = sk::data::parse_csv("k,y\n-0.0,1\n0.0,2\n1.5,3\n-0,4\n", "zeros");
+  sk::data::TableEncoder encoder;
+  encoder.one_hot({"k"}).target({"y"}).fit(table);
+  const auto rows = encoder.encode(table);
+  CHECK(rows.sample_extents() == sk::Extents{1, {2}});
+  std::vector<float> x(8);
+  rows.gather(std::vector<std::int64_t>{0, 1, 2, 3}, x.data(), 2);
+  CHECK(x == std::vector<float>{1, 0, 1, 0, 0, 1, 1, 0});
+}

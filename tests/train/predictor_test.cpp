@@ -17,6 +17,7 @@
 #include <skein/tensor/create.hpp>
 #include <skein/train/metrics.hpp>
 
+#include "../support/own_layers.hpp"
 #include "../support/shard_cases.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
@@ -233,6 +234,25 @@ TEST_CASE("A predictor gets raw rows of a table, and gives values in the table's
   CHECK(predictor.kept<sk::data::TableEncoder>().names()[2] == "town = Bonn");
   CHECK_THROWS_WITH(predictor.predict(sk::data::parse_csv("age,town,area\n,Kiel,100\n", "new.csv")),
                     Catch::Contains("column \"town\" has \"Kiel\" in data row 1"));
+}
+
+TEST_CASE("The rows of a table become tokens for a model that takes such", "[train]") {
+  using Town = sk::Model<nn::Sequential<own_layers::Embedding<4, 3>, nn::Flatten, nn::Linear<1>>, sk::Tokens<1>>;
+  const support::TemporaryFolder folder;
+  const auto table = sk::data::parse_csv("town,n\nBonn,1\nKoeln,2\nTrier,4\nBonn,1\n", "towns");
+  sk::data::TableEncoder encoder;
+  encoder.index({"town"}).target({"n"}).fit(table);
+  Town model{sk::Seed{1}};
+  sk::Trainer trainer{model, nn::Mse{}, sk::optim::Adam{.lr = 0.05f}};
+  trainer.keep(encoder);
+  trainer.fit(encoder.tokens(table), {.epochs = 200, .batch = 4, .progress = false});
+  const auto predicted = values(trainer.predict(table));
+  for (const std::size_t i : {0, 1, 2}) CHECK(predicted[i] == Approx(i == 0 ? 1 : 2 * i).epsilon(0.1));
+  trainer.save(folder / "towns.skein");
+  Town other{sk::Seed{2}};
+  sk::Predictor predictor{other};
+  predictor.load(folder / "towns.skein");
+  CHECK(values(predictor.predict(table)) == predicted);
 }
 
 TEST_CASE("Several threads predict with one predictor, or with one each, what one thread does", "[train]") {

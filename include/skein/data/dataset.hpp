@@ -112,10 +112,9 @@ template <class T> concept HasPrefersThreads = requires {
 template <class T> concept HasPrefersAscending = requires {
   { T::prefers_ascending } -> std::convertible_to<bool>;
 };
-/// Copies samples that are tokens, as 32-bit integers.
-template <class T> concept GathersTokens = requires(const T& d, Indices i, std::int32_t* x, long pitch) {
-  d.gather(i, x, pitch);
-};
+/// Copies samples that are tokens, as 32-bit integers; the form with an epoch as that of numbers.
+template <class T> concept GathersTokens = requires(const T& d, Indices i, std::int32_t* x, long pitch) { d.gather(i, x, pitch); }
+|| requires(const T& d, Indices i, std::int32_t* x, long pitch, std::int64_t epoch) { d.gather(i, x, pitch, epoch); };
 /// Serves tokens and their labels in one call.
 template <class T> concept ServesTokens = requires(const T& d, Indices i, const Destination<std::int32_t>& to) {
   d.serve(i, to);
@@ -148,7 +147,7 @@ template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> &&
 
 /// Whether a data set can bring labels, or target vectors.
 template <class T> inline constexpr bool gives_labels = HasLabels<T> || ReadsLabelled<T> || ReadsManyLabels<T> ||
-                                                        (Serves<T> && !Gathers<T>);
+                                                        (Serves<T> && !Gathers<T>) || (ServesTokens<T> && !GathersTokens<T>);
 template <class T> inline constexpr bool gives_targets = HasTargets<T> || ReadsTargets<T> || (Serves<T> && !Gathers<T>);
 
 class Table;

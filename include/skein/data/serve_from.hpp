@@ -59,7 +59,11 @@ template <class T> void serve_from(const T& d, Indices indices, const Destinatio
   if constexpr (ServesTokens<T>) {
     d.serve(indices, to);
   } else {
-    if (to.x) d.gather(indices, to.x, to.pitch);
+    if constexpr (requires { d.gather(indices, to.x, to.pitch, to.epoch); }) {
+      if (to.x) d.gather(indices, to.x, to.pitch, to.epoch);
+    } else {
+      if (to.x) d.gather(indices, to.x, to.pitch);
+    }
     if constexpr (HasLabels<T>)
       if (to.labels) labels_from(d, indices, to.labels);
   }
@@ -98,6 +102,7 @@ template <class T, class Scalar> void targets_from(const T& d, Indices indices, 
     d.targets(indices, y, pitch);
   } else if constexpr (HasTargets<T>) {
     const long n = Target(d.target()).count;
+    if constexpr (!HasNonFinite<T>) mark_rows(reinterpret_cast<float*>(y) + n, indices, n, 2 * pitch);
     d.targets(indices, reinterpret_cast<float*>(y) + n, 2 * pitch);
     widen_rows(y, static_cast<long>(indices.size()), n, pitch);
   } else {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -117,8 +118,8 @@ template <class Data> Subset<std::remove_cvref_t<Data>> slice(Data&& data, std::
   if (begin < 0 || end < begin || end > size)
     throw ArgumentError("slice: samples " + std::to_string(begin) + " to " + std::to_string(end) + " of a data set of " +
                         std::to_string(size) + " samples");
-  std::vector<std::int64_t> indices;
-  for (std::int64_t i = begin; i < end; ++i) indices.push_back(i);
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
+  std::iota(indices.begin(), indices.end(), begin);
   return subset(std::forward<Data>(data), std::move(indices));
 }
 
@@ -128,6 +129,7 @@ template <class Data> std::pair<Subset<Data>, Subset<Data>> split(const Data& da
   const std::int64_t size = static_cast<std::int64_t>(data.size()), head = detail::first_of_split(size, fraction);
   const Permutation order(size, seed, -1);
   std::vector<std::int64_t> first, second;
+  first.reserve(static_cast<std::size_t>(head)), second.reserve(static_cast<std::size_t>(size - head));
   for (std::int64_t i = 0; i < size; ++i) (i < head ? first : second).push_back(order(i));
   if constexpr (prefers_ascending<Data>()) std::sort(first.begin(), first.end()), std::sort(second.begin(), second.end());
   if constexpr (detail::can_be_held<const Data&>) {

@@ -14,6 +14,8 @@ namespace skein::inline SKEIN_ABI::data::detail {
 
 /// A number as shortest() has it.
 bool is_short_number(std::string_view text);
+/// A category that is a number; 0 and -0 are one.
+std::string category_text(double number);
 /// The text as a category of numbers has it: 2114 of "02114".
 std::string as_number(std::string_view text);
 
@@ -27,7 +29,7 @@ class CategoryOf {
   std::int32_t operator()(std::int64_t stored_row) const {
     if (column_.missing(stored_row)) return missing;
     if (column_.is_text()) return numbers_[static_cast<std::size_t>(column_.code(stored_row))];
-    return find(of_texts_ ? column_.text(stored_row) : shortest(column_.number(stored_row)));
+    return find(of_texts_ ? column_.text(stored_row) : category_text(column_.number(stored_row)));
   }
 
  private:

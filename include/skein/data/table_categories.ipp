@@ -14,9 +14,11 @@ SKEIN_INLINE bool is_short_number(std::string_view text) {
   return parse_number(text, number) && shortest(number) == text;
 }
 
+SKEIN_INLINE std::string category_text(double number) { return shortest(number == 0 ? 0.0 : number); }
+
 SKEIN_INLINE std::string as_number(std::string_view text) {
   double number = 0;
-  return parse_number(text, number) ? shortest(number) : std::string(text);
+  return parse_number(text, number) ? category_text(number) : std::string(text);
 }
 
 SKEIN_INLINE CategoryOf::CategoryOf(const Column& column, const std::vector<std::string>& categories, bool of_texts)
@@ -43,7 +45,7 @@ SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int colu
     if (!table.missing(r, column)) numbers.push_back(table.number(r, column));
   std::sort(numbers.begin(), numbers.end());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  for (const double v : numbers) all.push_back(shortest(v));
+  for (const double v : numbers) all.push_back(category_text(v));
   return all;
 }
 

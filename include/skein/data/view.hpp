@@ -22,6 +22,8 @@ struct DatasetTable {
   void (*serve_float)(const void*, Indices, const Destination<float>&) = nullptr;
   void (*serve_double)(const void*, Indices, const Destination<double>&) = nullptr;
   void (*serve_tokens)(const void*, Indices, const Destination<std::int32_t>&) = nullptr;
+  void (*targets_float)(const void*, Indices, float*, long) = nullptr;  // of samples that are tokens alone
+  void (*targets_double)(const void*, Indices, double*, long) = nullptr;
   bool labels = false, targets = false;  // it can bring them
   bool prefers_threads = false, prefers_ascending = false;
 };
@@ -30,12 +32,17 @@ template <class T> struct Erased {
   template <class Scalar> static void serve(const void* d, Indices i, const Destination<Scalar>& to) {
     serve_from(*static_cast<const T*>(d), i, to);
   }
+  template <class Scalar> static void targets(const void* d, Indices i, Scalar* y, long pitch) {
+    targets_from(*static_cast<const T*>(d), i, y, pitch);
+  }
   static constexpr DatasetTable make() {
     DatasetTable t{.labels = gives_labels<T>, .targets = gives_targets<T>};
     t.prefers_threads = data::prefers_threads<T>(), t.prefers_ascending = data::prefers_ascending<T>();
     if constexpr (gives_numbers<T>)
       t.serve_float = &Erased::template serve<float>, t.serve_double = &Erased::template serve<double>;
     if constexpr (gives_tokens<T>) t.serve_tokens = &Erased::template serve<std::int32_t>;
+    if constexpr (!gives_numbers<T> && HasTargets<T>)
+      t.targets_float = &Erased::template targets<float>, t.targets_double = &Erased::template targets<double>;
     return t;
   }
   static constexpr DatasetTable table = make();
@@ -117,8 +124,13 @@ class DatasetView {
     else serve(indices, Destination<std::int32_t>{.labels = out});
   }
   /// Target vectors, to y + i * pitch; only where target().kind is vector.
-  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {
-    serve(indices, Destination<Scalar>{.targets = y, .target_pitch = pitch});
+  void targets(Indices indices, float* y, long pitch) const {
+    if (table_ && table_->targets_float) table_->targets_float(object_, indices, y, pitch);
+    else serve(indices, Destination<float>{.targets = y, .target_pitch = pitch});
+  }
+  void targets(Indices indices, double* y, long pitch) const {
+    if (table_ && table_->targets_double) table_->targets_double(object_, indices, y, pitch);
+    else serve(indices, Destination<double>{.targets = y, .target_pitch = pitch});
   }
 
  private:

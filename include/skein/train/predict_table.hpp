@@ -12,10 +12,14 @@ namespace skein::inline SKEIN_ABI::train {
 
 /// The outputs for each row of a table, in the units of the table: (rows, outputs). predict(data::DatasetView) gives those of the
 /// encoded rows.
-template <class Scalar, class Predict>
-Tensor<Scalar, 2> predict_table(const data::TableEncoder& encoder, const data::Table& rows, const Predict& predict) {
-  const auto samples = encoder.encode(rows);
-  Tensor<Scalar, 2> outputs = predict(data::DatasetView(samples)).template to<Cpu>();
+template <class Model, class Predict> Tensor<typename Model::Scalar, 2> predict_table(const data::TableEncoder& encoder,
+                                                                                      const data::Table& rows,
+                                                                                      const Predict& predict) {
+  const auto samples = [&] {
+    if constexpr (is_tokens<typename Model::input>) return encoder.tokens(rows);
+    else return encoder.encode(rows);
+  }();
+  Tensor<typename Model::Scalar, 2> outputs = predict(data::DatasetView(samples)).template to<Cpu>();
   const auto width = static_cast<std::size_t>(outputs.extent(1));
   for (long i = 0; i < outputs.extent(0); ++i) encoder.restore(std::span(outputs.data() + i * outputs.extent(1), width));
   return outputs;

@@ -96,7 +96,7 @@ template <class Model> class Predictor {
   /// table. Throws ArgumentError where the file keeps none (Trainer::keep(encoder)), and as the encoder does.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
     const std::lock_guard alone(calls_);
-    return train::predict_table<Scalar>(kept_.template get<data::TableEncoder>(data::TableEncoder::kept_as), table,
+    return train::predict_table<Model>(kept_.template get<data::TableEncoder>(data::TableEncoder::kept_as), table,
                                         [this](const data::DatasetView& samples) { return predict_samples(samples); });
   }
 

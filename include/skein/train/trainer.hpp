@@ -134,7 +134,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The outputs for each row of a table, as it comes: the TableEncoder that keep() was given, or that the loaded file has,
   /// encodes it, and they are in the units of the table. Throws ArgumentError where there is none.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
-    return train::predict_table<Scalar>(kept<data::TableEncoder>(), table,
+    return train::predict_table<Model>(kept<data::TableEncoder>(), table,
                                         [this](const data::DatasetView& samples) { return predict(samples); });
   }
 
