@@ -2,6 +2,7 @@
 // A pipeline's train step whose memory is made anew, or that shares its pipeline with another.
 #include "../../support/pipeline_cases.hpp"
 #include "../../support/at_every_size.hpp"
+#include "../../support/thrown.hpp"
 
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>
@@ -92,4 +93,35 @@ TEST_CASE("a pipeline that found no memory does not ask for as much again", "[pa
   const cases::Points points;
   CHECK_NOTHROW(trainer.evaluate(points.set(), {.batch = 30}));
   CHECK(train_step.capacity() == 30);
+}
+TEST_CASE("a step of a pipeline whose scaled gradients overflow is in no sum of the epoch", "[parallel]") {
+  sk::SelfComm self;
+  const cases::Pipeline pipeline{self, {.micro_batches = 2}};
+  auto model = pipeline.model<cases::Input, sk::Cpu, sk::precision::fp16>(sk::Seed{5});
+  sk::parallel::PipelineTrainStep train_step(model, nn::CrossEntropy{}, cases::optimizer, pipeline);
+  train_step.set_loss_scaling({.initial = 1L << 30, .greatest = 1L << 30});
+  train_step.reserve({.capacity = 8, .threads = 1});
+  const cases::Points points;
+  int skipped = 0;
+  for (int i = 0; i < 40; ++i) {
+    const auto steps = train_step.steps();
+    const auto before = train_step.totals();
+    const auto sums = train_step.step(points.batch(0, 8));
+    const bool counts = train_step.steps() > steps;
+    skipped += !counts;
+    CHECK(train_step.totals().weight == before.weight + (counts ? sums.weight : 0));
+    CHECK(train_step.totals().correct == before.correct + (counts ? sums.correct : 0));
+  }
+  CHECK((skipped > 0 && skipped < 40));
+}
+TEST_CASE("a micro-batch of one sample has no variance, and the sentence says what a pipeline can do", "[parallel]") {
+  sk::SelfComm self;
+  const cases::Pipeline pipeline{self, {.micro_batches = 4}};
+  cases::Staged model = pipeline.model<cases::Input>(sk::Seed{5});
+  cases::TrainStep train_step(model, {}, cases::optimizer, pipeline);
+  train_step.reserve({.capacity = 13, .threads = 1});
+  const cases::Points points;
+  const std::string said = support::thrown<sk::ArgumentError>([&] { train_step.step(points.batch(0, 13)); });
+  CHECK(said.find("In a Pipeline the batch is a micro-batch: give .batch and .micro_batches") != std::string::npos);
+  CHECK_NOTHROW(train_step.step(points.batch(0, 12)));
 }

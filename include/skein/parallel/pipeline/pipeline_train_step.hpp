@@ -93,7 +93,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
       const bool counts = !call.look || scaler_.update(run_.updates.overflowed());
       step_ += !counts ? 0 : together ? 1 : program.micros;
       if (!counts && !std::isfinite(sums.loss)) give_back_buffers();
-      totals_ += sums;
+      if (counts) totals_ += sums;
     }
     return sums;
   }
