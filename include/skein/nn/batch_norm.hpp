@@ -80,7 +80,8 @@ template <class... Options> struct BatchNorm {
     throw ArgumentError("layer " + std::to_string(f.ordinal) + " (BatchNorm of " + std::to_string(In::extents.last()) +
                         " channels) trains on a batch of 1 sample, and has one value of each channel: its variance is 0. Take "
                         "larger batches; the short last batch of an epoch is left out by .loader = {.last = "
-                        "data::LastBatch::drop} of fit, .last of a Loader; ranks share their statistics with SyncBatchNorm");
+                        "data::LastBatch::drop} of fit, .last of a Loader; ranks share their statistics with SyncBatchNorm. In a "
+                        "Pipeline the batch is a micro-batch: give .batch and .micro_batches such that the last has two samples");
   }
 
   template <class Frame> using Kernels = ops::BatchNormKernels<typename Frame::Device>;

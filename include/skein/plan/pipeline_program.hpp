@@ -54,6 +54,9 @@ class Numbers {
 };
 
 std::vector<Step> steps_of(const Schedule& s, const PipelineProgramOptions& o);
+/// Throws ArgumentError where a stage of a sound schedule that is not synchronous has a gradient, or a half of one, before its
+/// update by that of another micro-batch: a stage has memory for one. All ranks' orders are looked at, so that all ranks refuse.
+void check_waiting_gradients(const Schedule& s);
 
 /// Makes the lines of a process, in the order of its steps. What is remembered of a (stage, micro-batch) lies in one vector.
 class PipelineProgramBuilder {
@@ -95,8 +98,9 @@ class PipelineProgramBuilder {
 };
 }  // namespace detail
 
-/// The lines of one process. Throws ArgumentError for a table that is not sound (with its sentence), and for one whose
-/// synchronous updates are not the last steps of a rank.
+/// The lines of one process. Throws ArgumentError for a table that is not sound (with its sentence), for one whose synchronous
+/// updates are not the last steps of a rank, and for one that is not synchronous and whose stage goes back through a micro-batch
+/// before its update by another.
 PipelineProgram pipeline_program(const Schedule& s, const PipelineProgramOptions& o);
 
 }  // namespace skein::inline SKEIN_ABI::plan

@@ -49,6 +49,22 @@ SKEIN_INLINE PipelineProgram PipelineProgramBuilder::build() {
   return std::move(p_);
 }
 
+SKEIN_INLINE void check_waiting_gradients(const Schedule& s) {
+  std::vector<int> waits(static_cast<std::size_t>(s.stages), -1);  // of each stage: the micro-batch
+  for (const std::vector<Step>& order : s.order)
+    for (const Step& x : order) {
+      int& micro = waits[static_cast<std::size_t>(x.stage)];
+      if (x.task == Task::forward) continue;
+      if (micro >= 0 && micro != x.micro)
+        throw ArgumentError(
+            text("pipeline: {} of stage {}, micro-batch {}, comes before the update by micro-batch {}, whose gradient it would "
+                 "overwrite: in a schedule that is not synchronous a stage updates by a micro-batch before it goes back through "
+                 "the next",
+                 name_of(x.task), x.stage, x.micro, micro));
+      micro = x.task == Task::update ? -1 : x.micro;
+    }
+}
+
 SKEIN_INLINE void PipelineProgramBuilder::find_versions() {
   std::vector<int> updates(count(s_.stages), 0);
   for (const Step& x : s_.order[count(s_.rank_of(0))]) {
@@ -143,6 +159,7 @@ SKEIN_INLINE PipelineProgram pipeline_program(const Schedule& s, const PipelineP
   if (!r.sound())
     throw ArgumentError(text("pipeline: rank {}, {} of stage {}, micro-batch {}: {}", r.rank, name_of(r.at.task), r.at.stage,
                              r.at.micro, sentence_of(r.fault)));
+  if (!s.synchronous) detail::check_waiting_gradients(s);
   return detail::PipelineProgramBuilder(s, o).build();
 }
 

@@ -154,9 +154,9 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
     else return train_step_.slices_state() ? "sliced" : "replicated";
   }
   bool has_kept_weights() override { return !kept_.empty(); }
-  void save_to(SectionSink& sink, bool whole) override { saved_.save_to(sink, whole, kept_.arrays()); }
+  void save_to(SectionSink& sink, bool whole) override { saved_.save_to(sink, whole, kept_); }
   void saved() override { saved_.saved(); }
-  void load_from(SectionSource& source) override { saved_.load_from(source, kept_.arrays()); }
+  void load_from(SectionSource& source) override { saved_.load_from(source, kept_); }
   void start_again() override {
     const auto lease = train_step_.model().modify();
     train_step_.policy_state().start();

@@ -17,6 +17,7 @@
 #include "host_copy.hpp"
 #include "own_arrays.hpp"
 #include "saved_training.hpp"
+#include "weights_copy.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -33,7 +34,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   explicit SavedArrays(TrainStep& train_step) : Base(train_step) {}
 
   /// `kept`: copies of parameters and buffers that a callback has asked for, or nothing.
-  using Kept = std::vector<std::vector<Scalar>>;
+  using Kept = WeightsCopy<TrainStep>;
   void save_to(SectionSink& sink, bool whole, const Kept& kept) {
     auto& state = train_step_.policy_state();
     const bool own = !whole && has_own_buffers();
@@ -48,7 +49,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       if (state.rank() == 0) save_whole(sink);
       const auto all = [](Entries, std::size_t n) { return plan::Range{0, static_cast<long>(n)}; };
       if constexpr (parallel::SplitsModel<PolicyState>) gather_kept(kept);
-      if (state.rank() == 0) save_kept(sink, parallel::SplitsModel<PolicyState> ? gathered_ : kept, all);
+      if (state.rank() == 0 && !kept.empty())
+        save_kept(sink, parallel::SplitsModel<PolicyState> ? gathered_ : kept.arrays(), all);
     } else {
       if constexpr (parallel::SplitsModel<PolicyState>) save_stages(sink, kept);
       else save_shares(sink, kept);
@@ -88,7 +90,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     }
     std::vector<Arena<Scalar>> staged;  // first into memory of our own, so that a file of another network changes nothing
     for (int a = 0; a < train_step_.arrays().count(); ++a) source.array(section(a), staged.emplace_back(size(a)).data());
-    Kept copies = kept_of(source);
+    const Arrays copies = kept_of(source);
     std::vector<Arena<Scalar>> own = own_arrays(source, mine, drifted);
     source.leave("rank_");
     source.finish();
@@ -98,8 +100,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       if (!of_all && !of_rank) train_step_.policy_state().forget();
     }
     own_ = std::move(own);
-    if (copies.size() == 2) take_kept(kept, std::move(copies));
-    else kept.clear();
+    if (copies.size() == 2) kept.take(train_step_, copies);
+    else kept = {};
     [[maybe_unused]] const auto lease = train_step_.model().modify();
     for (std::size_t a = 0; a < staged.size(); ++a) train_step_.arrays().set(static_cast<int>(a), staged[a].data());
     train_step_.arrays().set_updates(updates);
@@ -108,6 +110,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   }
 
  private:
+  using Arrays = typename Kept::Arrays;
   inline static const std::string kept_prefix = "kept_weights/";
   static std::size_t length(plan::Range r) { return static_cast<std::size_t>(r.end - r.begin); }
   const Scalar* read(const Scalar* from, std::size_t n) {
@@ -121,15 +124,9 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       sink.array(section(a), {0, static_cast<long>(whole.size)}, read(whole.data, whole.size));
     }
   }
-  /// visit(array, range, values): of parameters and buffers each part that this process has, in the order of what is kept of
-  /// them.
-  template <class Visit> void each_weight_part(Visit&& visit) {
-    for (int a : {parameters, buffers})
-      train_step_.arrays().each_part(a, [&](plan::Range range, const Scalar* values) { visit(a, range, values); });
-  }
   /// Whole parameters and buffers, or nothing.
-  static Kept kept_of(SectionSource& source) {
-    Kept copies;
+  static Arrays kept_of(SectionSource& source) {
+    Arrays copies;
     for (int a : {parameters, buffers}) {
       copies.emplace_back(size(a));
       if (const SavedArray s = section(a, kept_prefix); source.has(s)) source.array(s, copies.back().data());
@@ -137,20 +134,12 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     }
     return copies;
   }
-  /// Whole parameters and buffers, of which this process keeps what it has.
-  void take_kept(Kept& kept, Kept&& whole) {
-    kept.clear();
-    each_weight_part([&](int a, plan::Range range, const Scalar*) {
-      const auto& from = whole[static_cast<std::size_t>(a)];
-      kept.emplace_back(from.begin() + range.begin, from.begin() + range.end);
-    });
-  }
   /// All ranks: brings the stages' copies together, by sums of 32 bits of their values and zeros of the others, which are exact.
   void gather_kept(const Kept& kept) {
     if (kept.empty()) return;
     gathered_ = {std::vector<Scalar>(size(parameters)), std::vector<Scalar>(size(buffers))};
-    auto next = kept.begin();
-    each_weight_part([&](int a, plan::Range range, const Scalar*) {
+    auto next = kept.arrays().begin();
+    Kept::each_part(train_step_, [&](int a, plan::Range range, const Scalar*) {
       const auto& values = *next++;
       if (train_step_.arrays().writes_parts())
         std::copy_n(values.begin(), length(range), gathered_[static_cast<std::size_t>(a)].begin() + range.begin);
@@ -172,19 +161,19 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       train_step_.arrays().each_part(
           a, [&](plan::Range range, const Scalar* values) { sink.array(section(a), range, read(values, length(range))); });
     if (kept.empty()) return;
-    auto next = kept.begin();
-    each_weight_part(
-        [&](int a, plan::Range range, const Scalar*) { sink.array(section(a, kept_prefix), range, (next++)->data()); });
+    auto next = kept.arrays().begin();
+    Kept::each_part(train_step_, [&](int a, plan::Range range, const Scalar*) {
+      sink.array(section(a, kept_prefix), range, (next++)->data());
+    });
   }
-  template <class Share> void save_kept(SectionSink& sink, const Kept& kept, const Share& share) {
-    if (kept.empty()) return;
+  template <class Share> void save_kept(SectionSink& sink, const Arrays& kept, const Share& share) {
     for (int a : {parameters, buffers}) {
       const auto& values = kept[static_cast<std::size_t>(a)];
       const plan::Range range = share(entries(a), values.size());
       sink.array(section(a, kept_prefix), range, values.data() + range.begin);
     }
   }
-  void save_shares(SectionSink& sink, const Kept& kept_weights) {
+  void save_shares(SectionSink& sink, const Kept& kept) {
     const auto& state = train_step_.policy_state();
     const auto share = [&](Entries all, std::size_t stored) {
       return sink.share(all, static_cast<long>(stored), state.ranks(), state.rank());
@@ -193,7 +182,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       const plan::Range range = share(entries(a), size(a));
       sink.array(section(a), range, read(train_step_.arrays().whole(a).data + range.begin, length(range)));
     }
-    save_kept(sink, kept_weights, share);
+    if (!kept.empty()) save_kept(sink, kept.arrays(), share);
     const plan::Range of_weights = share(entries(parameters), size(parameters));
     const plan::Range range = train_step_.slices_state() ? train_step_.optimizer().owned() : of_weights;
     for (int a = parallel::training_arrays::optimizer; a < train_step_.arrays().count(); ++a)
@@ -285,7 +274,7 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
   }
 
   std::vector<Arena<Scalar>> memory_;
-  Kept gathered_;  // where stages have parts of it
+  Arrays gathered_;  // where stages have parts of it
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

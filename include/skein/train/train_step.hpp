@@ -75,7 +75,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
         tokens ? 0 : options.capacity * Executor::input_pitch, tokens ? options.capacity * Model::input::count : 0,
         Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
         Loss::target == nn::TargetKind::vector ? options.capacity * nn::batch_rows<Model, Loss>().target_pitch : 0);
-    parts_.buffers.reserve(model());
+    parts_.buffers.reserve(model().buffers(), model().where());
     parts_.memory.reserve(*made, Parts::stored, virtual_shards > 0);
     parts_.curvature.attach(*made);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(made->subtree_sums());
@@ -97,7 +97,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     update_scale();
     if (accumulated_ == 0) {  // of an accumulation, its first batch
       if (parts_.policy_state.before_step(step_ + 1)) model().weights().changed();
-      parts_.buffers.keep(model());
+      parts_.buffers.keep(model().buffers());
     }
     nn::lap(loss(), StepPart::synchronization);
     PolicySink<Parts> policy(parts_);
@@ -250,7 +250,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
           [&](bool refused) { return first_refusing(parts_.policy_state, refused); });
     } catch (...) {
       if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
-      parts_.buffers.give_back(model());
+      parts_.buffers.give_back(model().buffers());
       accumulated_ = 0;
       throw;
     }
@@ -260,13 +260,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     left_out_ = step.left_out;
     if (left_out_) [[unlikely]] {
       --step_;
-      return parts_.buffers.give_back(model());
+      return parts_.buffers.give_back(model().buffers());
     }
     if constexpr (on_host<Device>) parts_.device.add(sums_);
     if constexpr (Model::scales_loss) {
       const bool overflowed = on_host<Device> && step.look && parts_.memory.overflowed;  // of all; a device sees to it itself
       scale_.note(overflowed);
-      if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model());
+      if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model().buffers());
       if (overflowed) return update_scale();
     }
     parts_.weights->changed();  // by the optimizer, and by what follows: no pass begins in between

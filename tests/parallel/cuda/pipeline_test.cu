@@ -40,7 +40,7 @@ struct Points {
 };
 
 struct Result {
-  std::vector<double> losses;
+  std::vector<double> losses, accuracies;
   std::vector<float> outputs;
   double scale = 0;
 };
@@ -63,6 +63,10 @@ Result train(Comm& world, const sk::parallel::PipelineOptions& o, sk::FitOptions
   Result r;
   r.losses = history.losses();
   r.losses.push_back(history.back().validation.loss);
+  for (const auto& e : history.epochs()) {
+    r.losses.push_back(e.training.loss);
+    r.accuracies.push_back(e.training.accuracy);
+  }
   if constexpr (requires { trainer.train_step().loss_scaler(); }) r.scale = trainer.train_step().loss_scaler().scale();
   const support::TemporaryFolder folder;
   const std::string path = world.broadcast(folder / "pipeline", 0);
@@ -78,6 +82,7 @@ Result train(Comm& world, const sk::parallel::PipelineOptions& o, sk::FitOptions
 void require_same(const Result& a, const Result& b, double tolerance) {
   RANK_CHECK(a.losses.size() == b.losses.size() && a.outputs.size() == b.outputs.size() && a.scale == b.scale);
   for (std::size_t i = 0; i < a.losses.size(); ++i) RANK_CHECK(std::abs(a.losses[i] - b.losses[i]) < tolerance);
+  for (std::size_t i = 0; i < a.accuracies.size(); ++i) RANK_CHECK(std::abs(a.accuracies[i] - b.accuracies[i]) < 1.5 / 103);
   for (std::size_t i = 0; i < a.outputs.size(); ++i)
     RANK_CHECK(std::abs(static_cast<double>(a.outputs[i]) - static_cast<double>(b.outputs[i])) < 10 * tolerance);
 }

@@ -2,6 +2,7 @@
 // PipelineLink: the few calls that a pipeline makes of its communicator, behind one interface: its messages are large and few, so
 // that the pipeline of a network is compiled once, not once for each communicator.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -29,7 +30,8 @@ class PipelineLink {
   virtual bool one_process() const = 0;
   virtual bool simulated_time() const = 0;
 
-  /// Requests are numbered 0 to n - 1; each may be under way once.
+  /// Requests are numbered 0 to n - 1; each may be under way once. They never become fewer: the train steps of one pipeline
+  /// share them.
   virtual void reserve(int n) = 0;
   virtual void send(int request, const void* data, std::size_t bytes, int to, int tag) = 0;
   virtual void receive(int request, void* data, std::size_t bytes, int from, int tag) = 0;
@@ -65,7 +67,7 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   int node_size() const override { return comm::node_size(comm_); }
   bool one_process() const override { return comm::one_process(comm_); }
   bool simulated_time() const override { return comm::can<C, comm::Capability::clocks>; }
-  void reserve(int n) override { requests_.resize(static_cast<std::size_t>(n)); }
+  void reserve(int n) override { requests_.resize(std::max(requests_.size(), static_cast<std::size_t>(n))); }
   void send(int request, const void* data, std::size_t bytes, int to, int tag) override {
     (void)(at(request) = comm_.isend(DeviceSpan<const std::byte>(static_cast<const std::byte*>(data), bytes), to, tag));
   }

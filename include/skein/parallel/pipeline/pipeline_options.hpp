@@ -15,7 +15,7 @@ enum class PipelineSchedule { unpipelined, gpipe, one_f_one_b, interleaved, zero
 /// A pipeline's schedule, its micro-batches, and how often it is there.
 struct PipelineOptions {
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
-  int micro_batches = 4;      ///< a batch is cut into so many, of equal size but for the last
+  int micro_batches = 4;      ///< a batch is cut into at most so many, of equal size but for the last: 9 samples, given 8, are 5
   long micro_batch = 0;       ///< or: samples of one; then a batch has as many as it takes
   int replicas = 1;           ///< pipelines beside each other, each with a part of the batch (pipeline x data)
   bool vertical_sync = true;  ///< PipeDream: a micro-batch reads the same version of the weights in every stage

@@ -37,13 +37,13 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
 
   // ---- programs and memory -------------------------------------------------------------------------------------------
 
-  /// Where it throws, nothing is reserved: the next call makes all of it.
+  /// Where it throws, nothing is reserved: the next call makes all of it. Gradients that wait for their update stay.
   void reserve(long batch, int threads, Denormals denormals) {
     if (!on_host<Device>) threads = 1;
     const bool same = workers_ && workers_->size() == threads && workers_->denormals() == denormals;
     if (reserved_ && same && capacity_ >= batch) return;
-    capacity_ = std::max(reserved_ ? capacity_ : 0, batch);
-    reserved_ = false;
+    capacity_ = std::max(capacity(), batch);
+    give_up_memory();
     if (!same) workers_ = std::make_unique<Workers>(threads, denormals);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(capacity_ * OutputPitch), local_stages.model->where());
     for (Stage& h : local_stages.stages) h.slots = h.kept = 0;
@@ -53,7 +53,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     reserved_ = true;
   }
   bool reserved() const { return reserved_; }
-  long capacity() const { return capacity_; }
+  long capacity() const { return reserved_ ? capacity_ : 0; }
 
   /// Programs and primitives for batches of so many samples.
   void prepare(long batch) {
@@ -90,12 +90,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   }
 
   /// Samples of a micro-batch, for a batch of so many over all pipelines.
-  long micro_size(long global_count) const {
-    const PipelineOptions& o = local_stages.team->options;
-    if (o.micro_batch > 0) return o.micro_batch;
-    const long mine = (global_count + o.replicas - 1) / o.replicas;
-    return std::max(1L, (mine + o.micro_batches - 1) / o.micro_batches);
-  }
+  long micro_size(long global_count) const { return local_stages.team->micro_size(global_count); }
   static int micros(long count, long size) { return static_cast<int>(std::max(1L, (count + size - 1) / size)); }
   static double expected_batch_weight(long samples) { return nn::expected_weight<Loss>(Model::output_extents, samples); }
 
@@ -161,9 +156,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   static constexpr long tail_bytes = 3 * sizeof(double);
   static_assert(tail_bytes <= gradient_tail * static_cast<long>(sizeof(Activation)));
 
-  static std::size_t at(int i) { return static_cast<std::size_t>(i); }
-  static std::size_t activations(long n) { return static_cast<std::size_t>(n); }
-  static std::size_t edge_bytes(long n) { return activations(n) * sizeof(Activation); }
+  static std::size_t at(long i) { return static_cast<std::size_t>(i); }
+  static std::size_t edge_bytes(long n) { return at(n) * sizeof(Activation); }
   static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) {
     return comm::tags::micro_batches + (2 * stage + back) * p.micros + micro;
   }
@@ -177,10 +171,17 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     for (const Sums& s : micro_sums_) sums += s;
     return sums;
   }
+  /// Nothing is reserved any more. Gradients that wait for their update are first added up in the models' own arrays, since the
+  /// workers' go with the memory. Returns whether there was any.
+  bool give_up_memory() {
+    if (!std::exchange(reserved_, false)) return false;
+    for (Stage& h : local_stages.stages) h.executor->reduce_workers();
+    return true;
+  }
   /// Where it throws, stages have memory for other numbers of slots, or none, and nothing is reserved.
   void make_memory() {
     const PipelineOptions& o = local_stages.team->options;
-    const bool before = std::exchange(reserved_, false);
+    const bool before = give_up_memory();
     local_stages.reserve(*workers_, o.micro_batch > 0 ? std::min(o.micro_batch, capacity_) : micro_size(capacity_ * o.replicas),
                          halves_);
     reserved_ = before;
@@ -209,7 +210,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     event.begin = local_stages.clock();
     const long begin = micro * call.size;
     View m = batch.part(begin, begin + samples(line, batch.count, call));
-    if (line.receives) h.edge(line.slot, SlotMessage::input).write(activations(m.count * h.executor->input_pitch()));
+    if (line.receives) h.edge(line.slot, SlotMessage::input).write(at(m.count * h.executor->input_pitch()));
     if (stage > 0) m.x = nullptr;  // it is in the slot
     const double expected_weight = p.synchronous ? call.expected_weight : expected_batch_weight(call.size);
     h.executor->forward({.slot = line.slot,
@@ -237,7 +238,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     if (line.receives) {
       local_stages.wait(h.request(line.slot, SlotMessage::gradient_in));
       auto& edge = h.edge(line.slot, SlotMessage::gradient_in);
-      const std::size_t n = activations(count * h.executor->output_pitch());
+      const std::size_t n = at(count * h.executor->output_pitch());
       std::memcpy(static_cast<void*>(&micro_sums_[at(line.step.micro)]), edge.data() + n, tail_bytes);
       edge.write(n);
     }
@@ -267,7 +268,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     const long n = count * h.executor->output_pitch();
     if (line.sends) {
       auto& edge = h.edge(line.slot, SlotMessage::output);
-      edge.read(activations(n));
+      edge.read(at(n));
       local_stages.team->line->send(h.request(line.slot, SlotMessage::output), edge.data(), edge_bytes(n),
                                     local_stages.team->process_of(h.stage + 1), tag(h.stage + 1, false, line.step.micro, p));
     }
@@ -278,7 +279,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     const long n = count * h.executor->input_pitch();
     if (line.sends) {
       auto& edge = h.edge(line.slot, SlotMessage::gradient_out);
-      edge.read(activations(n));
+      edge.read(at(n));
       std::memcpy(static_cast<void*>(edge.data() + n), &micro_sums_[at(line.step.micro)], tail_bytes);
       local_stages.team->line->send(h.request(line.slot, SlotMessage::gradient_out), edge.data(), edge_bytes(n) + tail_bytes,
                                     local_stages.team->process_of(h.stage - 1), tag(h.stage - 1, true, line.step.micro, p));

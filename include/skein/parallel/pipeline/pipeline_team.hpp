@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a process stands in a pipeline: which ranks of the schedule, which replica.
 #pragma once
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -47,6 +48,12 @@ class PipelineTeam {
     }
   }
   bool holds(int stage) const { return stage % ranks >= first_rank && stage % ranks < last_rank; }
+  /// Samples of a micro-batch, for a batch of so many over all pipelines.
+  long micro_size(long global_count) const {
+    if (options.micro_batch > 0) return options.micro_batch;
+    const long mine = (global_count + options.replicas - 1) / options.replicas;
+    return std::max(1L, (mine + options.micro_batches - 1) / options.micro_batches);
+  }
   /// What the stages of this process read of a batch.
   template <class Scalar> BatchView<Scalar> own_part(BatchView<Scalar> batch) const {
     if (!holds(0)) batch.x = nullptr;

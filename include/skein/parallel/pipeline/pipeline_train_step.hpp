@@ -12,6 +12,7 @@
 
 #include "../../nn/check_batch.hpp"
 #include "../../nn/executor_options.hpp"
+#include "../../nn/kept_buffers.hpp"
 #include "../../nn/step_memory.hpp"
 #include "../../optim/loss_scaler.hpp"
 #include "../../optim/step_checks.hpp"
@@ -93,7 +94,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
       const bool counts = !call.look || scaler_.update(run_.updates.overflowed());
       step_ += !counts ? 0 : together ? 1 : program.micros;
       if (!counts && !std::isfinite(sums.loss)) give_back_buffers();
-      totals_ += sums;
+      if (counts) totals_ += sums;
     }
     return sums;
   }
@@ -210,25 +211,21 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     try {
       run_.run(program, batch, call);
     } catch (...) {
-      if constexpr (on_host<Device>) give_back_buffers();
+      give_back_buffers();
       throw;
     }
   }
-  /// Forward moves running statistics before anybody knows whether the step counts: here they are as they were before it.
   void keep_buffers() {
-    if constexpr (!on_host<Device> && !Model::scales_loss) return;  // on a device only steps that overflow are left out
-    if (kept_buffers_.empty())
-      for (auto& h : run_.local_stages.stages) kept_buffers_.emplace_back(model().buffers(h.stage).size, model().where());
-    copy_buffers(true);
-  }
-  void give_back_buffers() { copy_buffers(false); }
-  void copy_buffers(bool keeps) {
+    kept_buffers_.resize(run_.local_stages.stages.size());
     auto kept = kept_buffers_.begin();
     for (auto& h : run_.local_stages.stages) {
-      Scalar *const there = model().buffers(h.stage).data, *const here = kept->data();
-      const std::size_t bytes = kept++->size() * sizeof(Scalar);
-      if (bytes > 0) Memory<Device>::copy(keeps ? here : there, keeps ? there : here, bytes, model().where());
+      kept->reserve(model().buffers(h.stage), model().where());
+      kept++->keep(model().buffers(h.stage));
     }
+  }
+  void give_back_buffers() {
+    auto kept = kept_buffers_.begin();
+    for (auto& h : run_.local_stages.stages) kept++->give_back(model().buffers(h.stage));
   }
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
     const plan::PipelineProgram& found = run_.program(Run::micros(count, size), false);
@@ -247,8 +244,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   detail::PipelineArrays<typename Run::LocalStages> arrays_;
   nn::StepMemory<Device> memory_;
   optim::LossScaler scaler_{optim::usual_loss_scaling<typename Model::Activation>()};
-  std::vector<Arena<Scalar, Device>> kept_buffers_;  // of each stage
-  Sums carried_{}, evaluated_{}, totals_{};          // carried_: of the batches that are accumulated
+  std::vector<nn::KeptBuffers<Scalar, Device, Model::scales_loss>> kept_buffers_;  // of each stage
+  Sums carried_{}, evaluated_{}, totals_{};  // carried_: of the batches that are accumulated
   long accumulated_ = 0;
   double expected_weight_ = 1;
   std::int64_t step_ = 0;

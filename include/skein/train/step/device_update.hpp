@@ -43,7 +43,7 @@ struct DeviceUpdate {
       scale.clip_norm = static_cast<double>(static_cast<float>(step.clip));
     }
     device.finish_sums(step.exchange && !PolicyState::local_sums ? nullptr : memory.sums(), step.exchange, parts.tail(), scale);
-    if (step.look) parts.buffers.give_back_if_skipped(*parts.model, device.scale(), parts.tail());
+    if (step.look) parts.buffers.give_back_if_skipped(parts.model->buffers(), device.scale(), parts.tail());
     call.scale = device.scale();
     if constexpr (optim::has_stages<typename Parts::Optimizer>) {
       DeviceGradient<Parts> gradient(parts, call, step.look);

@@ -8,12 +8,12 @@
 
 #include "../../comm/public_call.hpp"
 #include "../../nn/executor.hpp"
+#include "../../nn/kept_buffers.hpp"
 #include "../../nn/kronecker.hpp"
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
 #include "../../plan/curvature_shares.hpp"
 #include "step_device.hpp"
-#include "kept_buffers.hpp"
 #include "overlapped_curvature.hpp"
 #include "update_memory.hpp"
 
@@ -90,7 +90,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
   UpdateMemory<Scalar> memory{};
-  KeptBuffers<Model> buffers{};
+  nn::KeptBuffers<Scalar, Device, Model::scales_loss> buffers{};
   [[no_unique_address]] Curvature curvature = collected();  ///< what a chain with Needs::curvature remembers
 
  private:
