@@ -112,9 +112,16 @@ template <class T> concept HasPrefersThreads = requires {
 template <class T> concept HasPrefersAscending = requires {
   { T::prefers_ascending } -> std::convertible_to<bool>;
 };
-/// Copies samples that are tokens, as 32-bit integers; the form with an epoch as that of numbers.
-template <class T> concept GathersTokens = requires(const T& d, Indices i, std::int32_t* x, long pitch) { d.gather(i, x, pitch); }
-|| requires(const T& d, Indices i, std::int32_t* x, long pitch, std::int64_t epoch) { d.gather(i, x, pitch, epoch); };
+/// Copies samples that are tokens, and is told the epoch, as Gathers may be.
+template <class T>
+concept GathersTokensOfEpoch = requires(const T& d, Indices i, std::int32_t* x, long pitch, std::int64_t epoch) {
+  d.gather(i, x, pitch, epoch);
+};
+/// Copies samples that are tokens, as 32-bit integers.
+template <class T> concept GathersTokens = GathersTokensOfEpoch<T> ||
+    requires(const T& d, Indices i, std::int32_t* x, long pitch) {
+  d.gather(i, x, pitch);
+};
 /// Serves tokens and their labels in one call.
 template <class T> concept ServesTokens = requires(const T& d, Indices i, const Destination<std::int32_t>& to) {
   d.serve(i, to);

@@ -59,7 +59,7 @@ template <class T> void serve_from(const T& d, Indices indices, const Destinatio
   if constexpr (ServesTokens<T>) {
     d.serve(indices, to);
   } else {
-    if constexpr (requires { d.gather(indices, to.x, to.pitch, to.epoch); }) {
+    if constexpr (GathersTokensOfEpoch<T>) {
       if (to.x) d.gather(indices, to.x, to.pitch, to.epoch);
     } else {
       if (to.x) d.gather(indices, to.x, to.pitch);

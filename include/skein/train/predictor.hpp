@@ -97,7 +97,7 @@ template <class Model> class Predictor {
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
     const std::lock_guard alone(calls_);
     return train::predict_table<Model>(kept_.template get<data::TableEncoder>(data::TableEncoder::kept_as), table,
-                                        [this](const data::DatasetView& samples) { return predict_samples(samples); });
+                                       [this](const data::DatasetView& samples) { return predict_samples(samples); });
   }
 
   /// Bytes that it and the model hold.

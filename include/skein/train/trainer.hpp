@@ -135,7 +135,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// encodes it, and they are in the units of the table. Throws ArgumentError where there is none.
   template <std::same_as<data::Table> Rows> Tensor<Scalar, 2> predict(const Rows& table) {
     return train::predict_table<Model>(kept<data::TableEncoder>(), table,
-                                        [this](const data::DatasetView& samples) { return predict(samples); });
+                                       [this](const data::DatasetView& samples) { return predict(samples); });
   }
 
   /// Writes model, buffers, optimizer state, step, place in the data and the states of callbacks to one file, so that load() and
