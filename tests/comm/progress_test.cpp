@@ -3,6 +3,9 @@
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
+#include <stdexcept>
+#include <string>
 #include <thread>
 
 #include "../support/progress_cases.hpp"
@@ -59,4 +62,38 @@ TEST_CASE("what goes wrong in a communicator that is moved ends the ranks, with 
   };
   CHECK_THROWS_WITH(sk::spawn(2, program, {.deadline = 20}),
                     Catch::Matchers::Contains("differs between ranks: rank 0: all_reduce"));
+}
+
+TEST_CASE("the exception of a function that reduces is that of its rank, also while that waits in another communicator") {
+  struct Checked {
+    int operator()(int a, int b) const {
+      if (a + b > 100) throw std::overflow_error("a sum beyond 100");
+      return a + b;
+    }
+  };
+  const bool asks = GENERATE(false, true);  // for the sum, or ends in the wait
+  std::string told;
+  const auto program = [&](sk::ThreadComm& world) {
+    sk::ThreadComm other = world.split(0);
+    std::vector<int> data(64, 1);
+    data.back() = 60;  // of rank 1's slice
+    if (world.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    auto sum = other.start_all_reduce(data, Checked{});
+    if (world.rank() == 1) {
+      try {
+        if (asks) {
+          const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+          auto met = world.start_all_reduce(data);
+          while (!met.poll() && std::chrono::steady_clock::now() < end) {}
+        }
+        world.barrier();
+      } catch (const std::exception& e) {
+        told = e.what();
+        throw;
+      }
+    }
+    sum.wait();
+  };
+  CHECK_THROWS_WITH(sk::spawn(2, program, {.deadline = 20}), Catch::Matchers::Contains("a sum beyond 100"));
+  CHECK(told == "a sum beyond 100");
 }

@@ -4,6 +4,7 @@
 // well.
 #pragma once
 #include <atomic>
+#include <exception>
 #include <memory>
 #include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
 
@@ -34,8 +35,13 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   /// Moves what this thread has under way in other engines than `waiting`, without waiting; false where nothing could be done.
-  /// What goes wrong there is said by the next call of that engine.
+  /// What goes wrong there is said by the next call of that engine: a CommError again, an exception of the user's once.
   static bool move_others(const Progress* waiting);
+  /// This thread is moving an engine: nothing that waits for other ranks may be begun.
+  static bool moving();
+  /// Throws the exception of a user's function that has ended one of this thread's engines while it was moved. An engine that
+  /// fails with those throws it in place of what the others are told.
+  static void rethrow_users();
   /// How long a thread that waits in `waiting` may sleep, at most `longest`: shortly, where there is something to move.
   static std::chrono::nanoseconds nap(const Progress* waiting, std::chrono::nanoseconds longest);
 
@@ -45,7 +51,8 @@ class Progress {
 
   /// In each call of the engine: from here on the calling thread moves it.
   void called() {
-    if (!of_thread_ || of_thread_.get() != here_) join_thread();
+    if (of_thread_.get() != here_ || !of_thread_ || users_) [[unlikely]]
+      join_thread();
   }
   /// First in the engine's destructor: no thread moves it any more.
   void leave_thread() noexcept;
@@ -61,7 +68,11 @@ class Progress {
   static inline constinit thread_local detail::EnginesOfThread* here_ = nullptr;
   std::shared_ptr<detail::EnginesOfThread> of_thread_;
   std::atomic<bool> moves_{false};
+  std::exception_ptr users_;  // of a function that reduces
 };
+
+/// Calls of Engine wait for the other ranks where they are started.
+template <class Engine> inline constexpr bool starts_by_waiting = requires { requires Engine::starts_by_waiting; };
 
 }  // namespace skein::inline SKEIN_ABI::comm
 

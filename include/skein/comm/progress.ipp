@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/error.hpp"
 #include "progress.hpp"
 
 SKEIN_BEGIN_COLD
@@ -48,12 +49,22 @@ class EnginesOfThread {
     for (std::size_t i = 0; Progress* const engine = take(i, waiting); ++i) {
       try {
         moved = engine->move_on() || moved;
-      } catch (...) {  // the engine has failed: its next call says so
-      }
+      } catch (const CommError&) {  // the engine has failed: its next call says so
+      } catch (...) { engine->users_ = std::current_exception(); }
       engine->moves_.store(false, std::memory_order_release);
     }
     moving_ = false;
     return moved;
+  }
+
+  bool moving() const { return moving_; }
+  void rethrow_users() {
+    std::unique_lock lock(mutex_);
+    for (Progress* const e : engines_)
+      if (const std::exception_ptr users = std::exchange(e->users_, nullptr)) {
+        lock.unlock();
+        std::rethrow_exception(users);
+      }
   }
 
  private:
@@ -87,6 +98,12 @@ SKEIN_INLINE std::chrono::nanoseconds Progress::nap(const Progress* waiting, std
   return longest > shortly && here_ && here_->any_beside(waiting) ? shortly : longest;
 }
 
+SKEIN_INLINE bool Progress::moving() { return here_ && here_->moving(); }
+
+SKEIN_INLINE void Progress::rethrow_users() {
+  if (here_) here_->rethrow_users();
+}
+
 SKEIN_INLINE void Progress::leave_thread() noexcept {
   if (const auto engines = std::exchange(of_thread_, nullptr)) engines->remove(this);
 }
@@ -97,6 +114,7 @@ SKEIN_INLINE void Progress::join_thread() {
     engines->add(this);
     of_thread_ = engines;
   }
+  if (const std::exception_ptr users = std::exchange(users_, nullptr)) std::rethrow_exception(users);
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -30,6 +30,7 @@ std::uint32_t group_number(std::uint64_t ticket, const std::vector<SplitKey>& ke
 /// Carries out every call at once: all ranks' bytes come from the coordinator, and each does its own share.
 class ControlEngine {
  public:
+  static constexpr bool starts_by_waiting = true;
   ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, int size);
 
   control::Client& client() { return *client_; }

@@ -18,8 +18,8 @@ namespace skein::inline SKEIN_ABI {
 
 namespace comm {
 /// Each call: a copy to the host on a stream of its own behind what the caller's stream was given before; the host's collective
-/// once that copy is done; a copy back, which the caller's stream waits for. The middle moves within poll and wait only, in the
-/// order of the calls.
+/// once that copy is done; a copy back, which the caller's stream waits for. The middle moves within poll and wait, and those
+/// of other communicators of the thread, in the order of the calls.
 template <class Host> class HostBounceEngine final : Progress {
  public:
   HostBounceEngine(Host& host, Cuda device) : host_(&host), device_((cuda::use(device), device)) {}
@@ -52,15 +52,12 @@ template <class Host> class HostBounceEngine final : Progress {
   void progress() {
     called();
     const Within within(within_);
-    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
-      Call& c = calls_[n];
-      if (c.phase == Phase::Copying) {
-        if (!c.copied.done()) break;  // later ones are started later: in order
-        give(c);
-      }
-      if (c.phase == Phase::OnHost && has_come(c)) bring_back(c);
+    try {
+      advance();
+    } catch (...) {
+      failed_ = true;
+      throw;
     }
-    while (!calls_.empty() && calls_.oldest().phase == Phase::Done) calls_.pop();
   }
   /// True once the values are on their way back, and have arrived.
   bool test(Ticket& t) {
@@ -95,13 +92,14 @@ template <class Host> class HostBounceEngine final : Progress {
     progress();
   }
   void abandon() {
+    failed_ = true;
     for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) (void)cudaEventSynchronize(calls_[n].copied.get());
     host_->engine().abandon();
   }
 
  private:
   /// What is on its way back arrives by itself.
-  bool under_way() const override { return !calls_.empty() && !within_; }
+  bool under_way() const override { return !calls_.empty() && !within_ && !failed_; }
   bool move_on() override {
     const std::uint64_t complete = calls_.complete();
     progress();
@@ -109,6 +107,17 @@ template <class Host> class HostBounceEngine final : Progress {
   }
 
   enum class Phase { Done, Copying, OnHost };
+  void advance() {
+    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
+      Call& c = calls_[n];
+      if (c.phase == Phase::Copying) {
+        if (!c.copied.done() || (starts_by_waiting<typename Host::engine_type> && moving())) break;  // later ones later: in order
+        give(c);
+      }
+      if (c.phase == Phase::OnHost && has_come(c)) bring_back(c);
+    }
+    while (!calls_.empty() && calls_.oldest().phase == Phase::Done) calls_.pop();
+  }
   struct Call;
   /// The host's part. One that throws is over, and ends the communicator: what was asked for may be another call.
   bool has_come(Call& c) {
@@ -188,7 +197,7 @@ template <class Host> class HostBounceEngine final : Progress {
   Cuda device_;
   cuda::Stream stream_;
   CallRing<Call> calls_;  // complete: on its way back
-  bool within_ = false;
+  bool within_ = false, failed_ = false;
 };
 }  // namespace comm
 

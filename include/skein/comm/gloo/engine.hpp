@@ -175,6 +175,7 @@ class GlooEngine final : Progress {
   // Works and waits until done() is true: of the collective `number`, or a message.
   template <class Done> void wait_until(Done&& is_done, std::uint64_t number, const Ticket* message) {
     Deadline timer(options_.deadline);
+    bool others = false;  // have moved
     for (int turn = 0; !is_done();) {
       look_for_failure();
       const bool any_left = client().any_left();  // before what they have left behind is looked at
@@ -182,8 +183,12 @@ class GlooEngine final : Progress {
       guarded([&] { moved = step() || (connections_ && connections_->moved()); });
       if (moved) turn = 0, timer.stop();
       else if (any_left) look_for_departures(message);
-      if (moved || sleep(timer, turn, number, message)) continue;
-      move_others(this);
+      if (moved || (!others && sleep(timer, turn, number, message))) continue;
+      others = move_others(this);
+      if (others) {
+        timer.stop();
+        continue;
+      }
       timer.start();
       if (timer.over()) overdue(message);
     }

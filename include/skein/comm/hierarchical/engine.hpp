@@ -215,6 +215,8 @@ template <class Inside, class Between> class HierarchicalEngine final : Progress
 
   // ---- the calls in flight
   bool over(Ticket& t, int stage) { return stage == 1 ? between_->test(t) : (stage == 0 ? up_ : down_)->test(t); }
+  /// Not while another engine waits, where the level's calls wait for other ranks.
+  bool may_begin(int stage) const { return !moving() || !(stage == 1 ? starts_by_waiting<Between> : starts_by_waiting<Inside>); }
   void begin(Call& c) {
     const CollectiveCall& o = *c.stages[static_cast<std::size_t>(c.stage)];
     c.ticket = c.stage == 1 ? between_->start(o) : (c.stage == 0 ? up_ : down_)->start(o);
@@ -225,6 +227,7 @@ template <class Inside, class Between> class HierarchicalEngine final : Progress
     for (; c.stage < 3; ++c.stage, c.going = false) {
       if (c.stage > limit) return;
       if (!c.stages[static_cast<std::size_t>(c.stage)]) continue;
+      if (!c.going && !may_begin(c.stage)) break;
       if (!c.going) begin(c);
       if (!over(c.ticket, c.stage)) break;
     }

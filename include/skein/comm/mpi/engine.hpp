@@ -110,6 +110,7 @@ class MpiEngine final : Progress {
   template <class Done> void wait_until(Done&& done, const Ticket* message) {
     Deadline timer(options_.deadline);
     int turns = 0;
+    bool others = false;  // have moved
     while (true) {
       bool finished = false, moved = false;
       guarded([&] {
@@ -125,12 +126,17 @@ class MpiEngine final : Progress {
       SharedTransport* const memory =
           !message && with_messages([](auto& m) { return m.active(); }) == 0 ? queue_->through_memory() : nullptr;
       if (memory && memory->need().line) {
-        if (wait_for(memory->need(), turns == 0 ? spins_ : 0, Reach::Machine, nap(this, timer.sleep_interval()))) continue;
+        const std::chrono::nanoseconds sleep = others ? std::chrono::nanoseconds(0) : nap(this, timer.sleep_interval());
+        if (wait_for(memory->need(), turns == 0 ? spins_ : 0, Reach::Machine, sleep)) continue;
         turns = 1;
-      } else if (!idle(turns++)) {
+      } else if (!others && !idle(turns++)) {
         continue;
       }
-      move_others(this);
+      others = move_others(this);
+      if (others) {
+        timer.stop();
+        continue;
+      }
       timer.start();
       check(timer, message);
     }

@@ -90,6 +90,7 @@ SKEIN_MPI_INLINE void MpiEngine::abandon() {
 }
 
 SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
+  called();
   if (failed_) throw CommError(message_);
   if (queue_->shares_memory()) queue_->segment().fail(message);
   else if (size_ > 1 && !verdict_received_) detector_->tell_all(message);

@@ -18,7 +18,7 @@ SKEIN_INLINE void ThreadEngine::run(const CollectiveCall& o) {
 SKEIN_INLINE Ticket ThreadEngine::start(const CollectiveCall& o) {
   called();
   if (team_->failure->happened()) leave();
-  if (tail_ - head_ == Team::ring) wait_until(head_ + 1);
+  while (tail_ - head_ == Team::ring) wait_until(head_ + 1);  // what is moved meanwhile may take the place
   team_->post(rank_, tail_) = o;
   publish(own(), Team::Posted, static_cast<std::uint32_t>(++tail_), Reach::Process);
   return {tail_, -1, -1};
@@ -68,11 +68,13 @@ SKEIN_INLINE void ThreadEngine::abandon() {
 }
 
 SKEIN_INLINE void ThreadEngine::retire() {
+  leave_thread();
   own().gone.store(1, std::memory_order_seq_cst);
   team_->wake_everyone();
 }
 
 SKEIN_INLINE void ThreadEngine::fail(const std::string& message) {
+  called();
   team_->failure->set(rank_, message);
   leave();
 }
@@ -125,15 +127,17 @@ SKEIN_INLINE void ThreadEngine::work(std::uint64_t call) {
 
 SKEIN_INLINE void ThreadEngine::wait_until(std::uint64_t number) {
   Deadline timer(team_->options.deadline);
+  bool moved = false;  // elsewhere
   while (head_ < number) {
     if (step()) {
       timer.stop();
       continue;
     }
-    const std::chrono::nanoseconds sleep = nap(this, timer.sleep_interval());
-    if (wait_for(need_, timer.waited() > 0 ? 0 : team_->spins, Reach::Process, sleep)) continue;
-    move_others(this);
-    check(timer, nullptr);
+    const std::chrono::nanoseconds sleep = moved ? std::chrono::nanoseconds(0) : nap(this, timer.sleep_interval());
+    if (wait_for(need_, timer.waited() > 0 || moved ? 0 : team_->spins, Reach::Process, sleep)) continue;
+    moved = move_others(this);
+    if (moved) timer.stop();
+    else check(timer, nullptr);
   }
 }
 
@@ -197,6 +201,7 @@ SKEIN_INLINE void ThreadEngine::quiesce() {
 
 SKEIN_INLINE void ThreadEngine::leave() {
   quiesce();
+  rethrow_users();
   throw CommError(team_->failure->message());
 }
 
