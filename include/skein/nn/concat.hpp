@@ -6,6 +6,7 @@
 
 #include "../ops/elementwise.hpp"
 #include "node.hpp"
+#include "run_guards.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -103,23 +104,23 @@ template <ConcatLike L, class In> struct Node<L, In> {
         Indices{});
     return y;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation*,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
     detail::NoSplit<R> guard(r);
     each(
         [&]<int J>(std::integral_constant<int, J>) {
           constexpr int I = n - 1 - J;
           constexpr BranchPlace b = all.children[I];
           typename R::Activation* part = r.temporary({at.scratch, all.widest});
-          ops::copy_rows<typename R::Device>(part, row_of(b.output), dy + b.channel, row, r.batch * pixels, b.output.last());
-          typename R::Activation* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
-          const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept_activations ? place<I>(r, at) : nullptr, part, to);
-          if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);
-          else if (dx && from != dx) ops::copy<typename R::Device>(dx, from, in * r.batch);
+          ops::copy_rows<typename R::Device>(part, row_of(b.output), call.dy + b.channel, row, r.batch * pixels, b.output.last());
+          typename R::Activation* to = !call.dx ? nullptr : J == 0 ? call.dx : r.temporary({at.scratch + all.widest, all.widest});
+          const auto* y = b.kept_activations ? place<I>(r, at) : nullptr;
+          const auto* from = NodeAt<I>::backward(r, at + b.at, {call.x, y, part, to});
+          if (call.dx && J > 0) ops::add<typename R::Device>(call.dx, call.dx, from, in * r.batch);
+          else if (call.dx && from != call.dx) ops::copy<typename R::Device>(call.dx, from, in * r.batch);
         },
         Indices{});
-    return dx;
+    return call.dx;
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::pack_weights(r, at + all.children[I].at); }, Indices{});

@@ -3,6 +3,7 @@
 // are numbered as children of that Sequential, so that names are the same with and without it.
 #pragma once
 #include "node.hpp"
+#include "run_guards.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -79,16 +80,17 @@ template <RepeatLike L, class In> struct Node<L, In> {
     for (long k = 0; k < n; ++k) x = Block::forward(r, at_block(at, k), x, k + 1 == n ? y : edge(r, at, k));
     return x;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation* y,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
     detail::NoSplit<R> guard(r);
+    const typename R::Activation* dy = call.dy;
     for (long k = n - 1; k >= 0; --k) {
       const long begin = at_block(at, k).parameter;
-      const bool wanted = (k > 0 || dx) && r.wants_gradient(begin);
+      const bool wanted = (k > 0 || call.dx) && r.wants_gradient(begin);
       if (!wanted && r.frozen(begin + block.stored)) return nullptr;
-      typename R::Activation* to = !(wanted || block.room > 0) ? nullptr : k == 0 ? dx : edge_gradient(r, at, k, dx);
-      dy = Block::backward(r, at_block(at, k), k == 0 ? x : edge(r, at, k - 1), k + 1 == n ? y : edge(r, at, k), dy, to);
+      typename R::Activation* to = !(wanted || block.room > 0) ? nullptr : k == 0 ? call.dx : edge_gradient(r, at, k, call.dx);
+      const auto *x = k == 0 ? call.x : edge(r, at, k - 1), *y = k + 1 == n ? call.y : edge(r, at, k);
+      dy = Block::backward(r, at_block(at, k), {x, y, dy, to});
     }
     return dy;
   }
