@@ -85,12 +85,12 @@ template <RepeatLike L, class In> struct Node<L, In> {
     detail::NoSplit<R> guard(r);
     const typename R::Activation* dy = call.dy;
     for (long k = n - 1; k >= 0; --k) {
-      const long begin = at_block(at, k).parameter;
-      const bool wanted = (k > 0 || call.dx) && r.wants_gradient(begin);
-      if (!wanted && r.frozen(begin + block.stored)) return nullptr;
-      typename R::Activation* to = !(wanted || block.room > 0) ? nullptr : k == 0 ? call.dx : edge_gradient(r, at, k, call.dx);
+      const ArenaOffsets here = at_block(at, k);
+      const PartBackward part = r.backward_of(here.parameter, here.parameter + block.stored, k > 0 || call.dx, block.room > 0);
+      if (!part.runs) return nullptr;
+      typename R::Activation* to = !part.has_array ? nullptr : k == 0 ? call.dx : edge_gradient(r, at, k, call.dx);
       const auto *x = k == 0 ? call.x : edge(r, at, k - 1), *y = k + 1 == n ? call.y : edge(r, at, k);
-      dy = Block::backward(r, at_block(at, k), {x, y, dy, to});
+      dy = Block::backward(r, here, {x, y, dy, to});
     }
     return dy;
   }

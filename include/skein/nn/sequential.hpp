@@ -93,12 +93,10 @@ template <SequentialLike L, class In> struct Node<L, In> {
     const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
     return source < 0 ? call.x : output(r, at, source, const_cast<typename R::Activation*>(call.y));
   }
-  /// Where child i writes the gradient of its input; null: nobody wants it, and the child has no other use for the array.
+  /// The array of the gradient of child i's input.
   template <class R>
   static typename R::Activation* gradient(const R& r, const ArenaOffsets& at, int i, typename R::Activation* dx) {
     if (i <= all.first) return dx;
-    const ChildPlace& child = all.children[static_cast<std::size_t>(i)];
-    if (!child.takes_room && !r.wants_gradient(at.parameter + child.at.parameter)) return nullptr;
     const ChildPlace& c = all.children[static_cast<std::size_t>(i - 1)];
     const ActivationOffset s = c.gradient;
     if (c.whole_gradient) return r.whole_gradient({s.offset + at.whole_gradient, s.width});
@@ -131,13 +129,14 @@ template <SequentialLike L, class In> struct Node<L, In> {
   static const typename R::Activation* backward_child(R& r, const ArenaOffsets& at,
                                                       const BackwardCall<typename R::Activation>& call) {
     constexpr long end = I + 1 < n ? all.children[I + 1 < n ? I + 1 : I].at.parameter : all.total.stored;
-    typename R::Activation* const to = gradient(r, at, I, call.dx);
-    const bool wanted = to && r.wants_gradient(at.parameter + all.children[I].at.parameter);
-    if (!wanted && r.frozen(at.parameter + end)) return nullptr;  // nor is anything in front of it trained
-    constexpr bool last = I + 1 == n && joins_sum<R>, first = I == 0 && adds_dx<R>;
-    BackwardCall<typename R::Activation> child{edge(r, at, I - 1, call), edge(r, at, I, call), call.dy, to};
-    child.ends = {last ? call.ends.dsum : nullptr, first && call.ends.adds_dx};
     const ArenaOffsets here = at + all.children[I].at;
+    const PartBackward part =
+        r.backward_of(here.parameter, at.parameter + end, I > all.first || call.dx, all.children[I].takes_room);
+    if (!part.runs) return nullptr;  // nor is anything in front of it trained
+    constexpr bool last = I + 1 == n && joins_sum<R>, first = I == 0 && adds_dx<R>;
+    BackwardCall<typename R::Activation> child{edge(r, at, I - 1, call), edge(r, at, I, call), call.dy};
+    if (part.has_array) child.dx = gradient(r, at, I, call.dx);
+    child.ends = {last ? call.ends.dsum : nullptr, first && call.ends.adds_dx};
     if constexpr (remade_input<I>() < 0) {
       return NodeAt<I>::backward(r, here, child);
     } else {
