@@ -6,8 +6,8 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 namespace detail {
-/// Inside Residual, Concat and Repeat gradients lie in each worker's part of the scratch memory, as inputs do that a Sequential
-/// makes again, so that no array there is whole for all workers: layers do not split gradients there.
+/// Inside Residual, RectifiedResidual, Concat and Repeat gradients lie in each worker's part of the scratch memory, as inputs do
+/// that a Sequential makes again, so that no array there is whole for all workers: layers do not split gradients there.
 template <class R> class NoSplit {
  public:
   explicit NoSplit(R& r) : run_(r), before_(r.context.split) { r.context.split = false; }

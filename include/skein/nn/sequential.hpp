@@ -84,8 +84,8 @@ template <SequentialLike L, class In> struct Node<L, In> {
   template <class R> static typename R::Activation* output(const R& r, const ArenaOffsets& at, int i, typename R::Activation* y) {
     const ChildPlace& c = all.children[static_cast<std::size_t>(i)];
     if (c.source == all.last) return y;
-    const ActivationOffset s{c.output.offset + (c.kept_activations ? at.kept_activations : at.scratch), c.output.width};
-    return c.kept_activations ? r.save(s) : r.temporary(s);
+    const ActivationOffset s{c.output.offset + (c.is_kept ? at.kept_activations : at.scratch), c.output.width};
+    return c.is_kept ? r.save(s) : r.temporary(s);
   }
   /// Edge i (the output of child i; -1: the input) as backward sees it.
   template <class R> static const typename R::Activation* edge(const R& r, const ArenaOffsets& at, int i,
