@@ -106,7 +106,7 @@ template <class L, class In> class GradientRun {
   /// Where a layer does not write what it must there are no gradients to compare.
   GradientCheck check() try {
     objective();
-    const double* dx = Node<L, In>::backward(run_, {}, x_.data(), y_at_, dy_.data(), dx_.data());
+    const double* dx = Node<L, In>::backward(run_, {}, {x_.data(), y_at_, dy_.data(), dx_.data()});
     const std::vector<double> input(dx, dx + options_.batch * in);  // a network that only renames hands dy on
     const std::vector<double> gradients(gradients_.data(), gradients_.data() + gradients_.size());
     GradientCheck result;

@@ -6,6 +6,7 @@
 
 #include "../ops/elementwise.hpp"
 #include "node.hpp"
+#include "run_guards.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -15,7 +16,7 @@ struct BranchPlace {
   Extents in{}, output{};
   ActivationOffset slot{};
   int channel = 0;  // of the joined output
-  bool kept_activations = false;
+  bool is_kept = false;
 };
 
 /// Applies each branch to the same input and puts the outputs side by side along the last axis; the other extents must be
@@ -43,7 +44,7 @@ template <class... Branches> struct Concat {
       b.at = at;
       b.in = in;
       b.output = s.output;
-      b.kept_activations = s.saves_output;
+      b.is_kept = s.saves_output;
       if (n == 0) {
         t.output = s.output;
       } else {
@@ -56,7 +57,7 @@ template <class... Branches> struct Concat {
       const long pitch = sample_pitch(s.output);
       if (const long top = at.saved_for_backward + s.stacked; top > stacked) stacked = top;
       at = at + ArenaOffsets::after(s);
-      if (b.kept_activations) {
+      if (b.is_kept) {
         b.slot = {at.kept_activations, pitch};
         at.kept_activations += whole_line(pitch);
       }
@@ -103,23 +104,23 @@ template <ConcatLike L, class In> struct Node<L, In> {
         Indices{});
     return y;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation*,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
     detail::NoSplit<R> guard(r);
     each(
         [&]<int J>(std::integral_constant<int, J>) {
           constexpr int I = n - 1 - J;
           constexpr BranchPlace b = all.children[I];
           typename R::Activation* part = r.temporary({at.scratch, all.widest});
-          ops::copy_rows<typename R::Device>(part, row_of(b.output), dy + b.channel, row, r.batch * pixels, b.output.last());
-          typename R::Activation* to = !dx ? nullptr : J == 0 ? dx : r.temporary({at.scratch + all.widest, all.widest});
-          const auto* from = NodeAt<I>::backward(r, at + b.at, x, b.kept_activations ? place<I>(r, at) : nullptr, part, to);
-          if (dx && J > 0) ops::add<typename R::Device>(dx, dx, from, in * r.batch);
-          else if (dx && from != dx) ops::copy<typename R::Device>(dx, from, in * r.batch);
+          ops::copy_rows<typename R::Device>(part, row_of(b.output), call.dy + b.channel, row, r.batch * pixels, b.output.last());
+          typename R::Activation* to = !call.dx ? nullptr : J == 0 ? call.dx : r.temporary({at.scratch + all.widest, all.widest});
+          const auto* y = b.is_kept ? place<I>(r, at) : nullptr;
+          const auto* from = NodeAt<I>::backward(r, at + b.at, {call.x, y, part, to});
+          if (call.dx && J > 0) ops::add<typename R::Device>(call.dx, call.dx, from, in * r.batch);
+          else if (call.dx && from != call.dx) ops::copy<typename R::Device>(call.dx, from, in * r.batch);
         },
         Indices{});
-    return dx;
+    return call.dx;
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::pack_weights(r, at + all.children[I].at); }, Indices{});
@@ -147,7 +148,7 @@ template <ConcatLike L, class In> struct Node<L, In> {
   }
   template <int I, class R> static typename R::Activation* place(const R& r, const ArenaOffsets& at) {
     constexpr BranchPlace b = all.children[I];
-    if constexpr (b.kept_activations) return r.save({at.kept_activations + b.slot.offset, b.slot.width});
+    if constexpr (b.is_kept) return r.save({at.kept_activations + b.slot.offset, b.slot.width});
     else return r.temporary({at.scratch, all.widest});
   }
 };

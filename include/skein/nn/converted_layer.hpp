@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "../ops/convert.hpp"
+#include "backward_call.hpp"
 #include "memory_requirements.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -72,32 +73,30 @@ template <class L, class In> struct ConvertedLayer {
     write_output(r, at, x, y, [](auto& f) { L::template remake<In>(f); });
   }
 
-  template <class R> static void backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                          const typename R::Activation* y, const typename R::Activation* dy,
-                                          typename R::Activation* dx) {
+  template <class R> static void backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
     using Scalar = typename R::Scalar;
     using Device = typename R::Device;
     each_block(r, [&](long first, long room) {
       Scalar *wide_dx = r.conversion, *wide_dy = wide_dx + room * in_line, *next = wide_dy + room * out_line;
       auto f = r.template frame<Frame<Scalar, Device>>(at, info);
-      ops::convert<Device>(wide_dy, dy + first * out, r.batch * out);
+      ops::convert<Device>(wide_dy, call.dy + first * out, r.batch * out);
       f.dy = wide_dy;
-      f.dx = dx ? wide_dx : nullptr;
+      f.dx = call.dx ? wide_dx : nullptr;
       if constexpr (info.tokens > 0) {
         f.tokens += first * In::count;
       } else if constexpr (info.saves_input) {
-        ops::convert<Device>(next, x + first * in, r.batch * in);
+        ops::convert<Device>(next, call.x + first * in, r.batch * in);
         f.x = next;
         next += room * in_line;
       }
       if constexpr (info.saves_output) {
-        ops::convert<Device>(next, y + first * out, r.batch * out);
+        ops::convert<Device>(next, call.y + first * out, r.batch * out);
         f.y = next;
         next += room * out_line;
       }
       if constexpr (info.saved_by_backward) f.saved_for_backward = next;
       L::template backward<In>(f);
-      if (dx) ops::convert<Device>(dx + first * in, wide_dx, r.batch * in);
+      if (call.dx) ops::convert<Device>(call.dx + first * in, wide_dx, r.batch * in);
     });
   }
 

@@ -30,7 +30,7 @@ template <class Scalar, class Device> struct Context {
   FloatMath math = FloatMath::full;         ///< of the precision's compute type; back ends without TF32 ignore it
   Worker worker{};
 
-  // Filled by the executor and the policy; layers call the functions below.
+  // Filled by the executor; layers call the functions below.
   double* exchange = nullptr;  // (workers, exchange_size)
   long exchange_size = 0;
   void (*statistics_hook)(void*, double*, long) = nullptr;
@@ -101,7 +101,7 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Fram
   const Activation* addend = nullptr;    ///< of a layer that joins_sum: y is to be max(0, its output + this)
   Activation* dsum = nullptr;            ///< likewise in backward, which writes the gradient of the sum there
   bool adds_dx = false;                  ///< of a layer that says so: adds to dx what else it would write
-  Scalar* saved_for_backward = nullptr;  ///< (batch, LayerInfo::saved)
+  Scalar* saved_for_backward = nullptr;  ///< (batch, LayerInfo::saved_for_backward)
   std::byte* saved_bytes = nullptr;      ///< (batch, LayerInfo::saved_bytes)
   Scalar* batch_statistics = nullptr;
   Scalar* workspace = nullptr;

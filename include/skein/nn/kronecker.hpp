@@ -18,7 +18,7 @@
 #include "../ops/patch_products.hpp"
 #include "../ops/symmetric_product.hpp"
 #include "../plan/program.hpp"
-#include "node.hpp"
+#include "run.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -102,12 +102,38 @@ template <class Scalar> struct KroneckerSums {
   }
 };
 
+/// L has Kronecker factors.
+template <class L, class In, class F, class Sums> concept HasKroneckerFactors = requires(const F& f, const Sums& sums) {
+  L::template kronecker_factors<In>(f, sums);
+};
+/// The curvature of L's scale and shift is taken unit-wise.
+template <class L, class In, class F> concept HasUnitGradient = requires(F& f) { L::template unit_gradient<In>(f); };
+
 /// A worker's pass that adds up factors on its way, while it `collects`.
 template <class Scalar_, class Device_, class Activation_> struct KroneckerRun : Run<Scalar_, Device_, Activation_> {
+  static constexpr bool collects_factors = true;
   std::span<const KroneckerPlace> places;  ///< by their parameters' offsets
   std::vector<Scalar_> factor_sums, factor_scratch;
   bool collects = false;
 
+  /// Behind the backward of a layer L whose parameters begin at `parameter`.
+  template <class L, class In, class F> void add_factors(long parameter, const F& f) {
+    if constexpr (HasKroneckerFactors<L, In, F, KroneckerSums<Scalar_>>) {
+      constexpr plan::CurvatureBlock first = L::describe(In::extents).curvature[0];
+      if (first.a > 0 && collects) L::template kronecker_factors<In>(f, sums_at(parameter));
+    }
+  }
+  /// Before that backward, which may write over what the layer has saved.
+  template <class L, class In, class F> void add_units(long parameter, const F& f) {
+    if constexpr (HasUnitGradient<L, In, F>) {
+      constexpr auto blocks = L::describe(In::extents).curvature;
+      constexpr long begin = blocks[blocks[0].unit_wise ? 0 : 1].begin;
+      if (!collects) return;
+      if (const auto sums = sums_at(parameter + begin); sums.place) sums.template units<L, In>(f);
+    }
+  }
+
+ private:
   /// The sums of the block whose weights begin at `parameter`; without a place where there is no such block.
   KroneckerSums<Scalar_> sums_at(long parameter) {
     const auto p = std::lower_bound(places.begin(), places.end(), parameter,

@@ -181,7 +181,7 @@ template <class L, class Device, class Activation> consteval bool says_computes_
   else return false;
 }
 }  // namespace detail
-/// Does L (a layer, a fused unit) run on samples that are stored in this type, another than its parameters'? It says so by
+/// Does L (also a fused one) run on samples that are stored in this type, another than its parameters'? It says so by
 ///     template <class Device, class Activation> static constexpr bool computes_in = ...;
 /// and then gets a Frame<Scalar, Device, Activation>. A layer that does not gets its samples converted, and runs as ever.
 template <class L, class Device, class Activation>

@@ -182,25 +182,33 @@ struct ArenaOffsets {
        backward_scratch = 0, saved_bytes = 0, scratch = 0, whole_gradient = 0;
   int ordinal = 0;
 
-  friend constexpr ArenaOffsets operator+(const ArenaOffsets& a, const ArenaOffsets& b) {
-    return {a.parameter + b.parameter,
-            a.buffer + b.buffer,
-            a.packed_weights + b.packed_weights,
-            a.batch_statistics + b.batch_statistics,
-            a.kept_activations + b.kept_activations,
-            a.saved_for_backward + b.saved_for_backward,
-            a.backward_scratch + b.backward_scratch,
-            a.saved_bytes + b.saved_bytes,
-            a.scratch + b.scratch,
-            a.whole_gradient + b.whole_gradient,
-            a.ordinal + b.ordinal};
+  /// The place that is so many steps further on.
+  constexpr ArenaOffsets moved(const ArenaOffsets& step, long times) const {
+    return {.parameter = parameter + times * step.parameter,
+            .buffer = buffer + times * step.buffer,
+            .packed_weights = packed_weights + times * step.packed_weights,
+            .batch_statistics = batch_statistics + times * step.batch_statistics,
+            .kept_activations = kept_activations + times * step.kept_activations,
+            .saved_for_backward = saved_for_backward + times * step.saved_for_backward,
+            .backward_scratch = backward_scratch + times * step.backward_scratch,
+            .saved_bytes = saved_bytes + times * step.saved_bytes,
+            .scratch = scratch + times * step.scratch,
+            .whole_gradient = whole_gradient + times * step.whole_gradient,
+            .ordinal = ordinal + static_cast<int>(times) * step.ordinal};
   }
+  friend constexpr ArenaOffsets operator+(const ArenaOffsets& a, const ArenaOffsets& b) { return a.moved(b, 1); }
   /// Where the next sibling starts, but for the edges between siblings and scratch, which the container places.
   static constexpr ArenaOffsets after(const MemoryRequirements& s) {
-    return {s.stored,           s.buffers,          s.packed_weights,
-            s.batch_statistics, s.kept_activations, s.saved_for_backward,
-            s.backward_scratch, s.saved_bytes,      0,
-            s.whole_gradients,  s.operations};
+    return {.parameter = s.stored,
+            .buffer = s.buffers,
+            .packed_weights = s.packed_weights,
+            .batch_statistics = s.batch_statistics,
+            .kept_activations = s.kept_activations,
+            .saved_for_backward = s.saved_for_backward,
+            .backward_scratch = s.backward_scratch,
+            .saved_bytes = s.saved_bytes,
+            .whole_gradient = s.whole_gradients,
+            .ordinal = s.operations};
   }
 };
 

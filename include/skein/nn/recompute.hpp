@@ -5,6 +5,7 @@
 // Cost", 2016; in PyTorch torch.utils.checkpoint.
 #pragma once
 #include "node.hpp"
+#include "run_guards.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -77,18 +78,17 @@ template <RecomputeLike L, class In> struct Node<L, In> {
     const detail::InMemoryOfAgain<R> memory(r, block);
     return Block::forward(r, within(at), x, y);
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation*,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
-    if (!dx && r.frozen(at.parameter + block.stored)) return nullptr;
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
+    if (!call.dx && r.frozen(at.parameter + block.stored)) return nullptr;
     const detail::InMemoryOfAgain<R> memory(r, block);
-    const typename R::Activation* y = r.save({block.kept_activations, pitch});
+    const typename R::Activation* y = nullptr;
     {
       const detail::FlagWithin again(r.context.again, true);
-      y = Block::forward(r, within(at), x, const_cast<typename R::Activation*>(y));
+      y = Block::forward(r, within(at), call.x, r.save({block.kept_activations, pitch}));
     }
     [[maybe_unused]] const detail::WholeBackward<R> whole(r);  // a half left for later would find the memory of another block
-    return Block::backward(r, within(at), x, y, dy, dx);
+    return Block::backward(r, within(at), {call.x, y, call.dy, call.dx});
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) { Block::pack_weights(r, at); }
   template <class R> static void prepare(R& r, const ArenaOffsets& at) { Block::prepare(r, within(at)); }

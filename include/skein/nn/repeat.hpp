@@ -3,6 +3,7 @@
 // are numbered as children of that Sequential, so that names are the same with and without it.
 #pragma once
 #include "node.hpp"
+#include "run_guards.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -15,20 +16,8 @@ template <int N, class Block> struct Repeat {
     constexpr int n = repetitions;
     const MemoryRequirements b = nn::analyze<Block>(in);
     MemoryRequirements t = b;
-    t.parameters *= n;
-    t.stored *= n;
-    t.buffers *= n;
-    t.packed_weights *= n;
-    t.batch_statistics *= n;
-    t.saved_for_backward *= n;
-    t.backward_scratch *= n;
-    t.saved_bytes *= n;
-    t.flops *= n;
-    t.again.flops *= n;
-    t.operations *= n;
-    t.entries *= n;
-    t.buffer_entries *= n;
-    t.paths *= n;
+    for (int k = 1; k < n; ++k) t.absorb(b);
+    t.whole_gradients = b.whole_gradients;  // the blocks use the same, one after the other
     const long edge = whole_line(sample_pitch(in));
     t.kept_activations = n * b.kept_activations + (n - 1) * edge;
     const long own = gradients(b) * edge;
@@ -56,18 +45,16 @@ template <RepeatLike L, class In> struct Node<L, In> {
   static constexpr long pitch = sample_pitch(In::extents), edge_line = whole_line(pitch);
   static constexpr long stride = block.kept_activations + edge_line;  // [block 0][edge 0][block 1] ...
 
-  static ArenaOffsets at_block(const ArenaOffsets& at, long k) {
-    ArenaOffsets a = at;
-    a.parameter += k * block.stored;
-    a.buffer += k * block.buffers;
-    a.packed_weights += k * block.packed_weights;
-    a.batch_statistics += k * block.batch_statistics;
-    a.kept_activations += k * stride;
-    a.saved_for_backward += k * block.saved_for_backward;
-    a.backward_scratch += k * block.backward_scratch;
-    a.saved_bytes += k * block.saved_bytes;
+  /// From a block to the next one.
+  static constexpr ArenaOffsets step() {
+    ArenaOffsets s = ArenaOffsets::after(block);
+    s.kept_activations = stride;
+    s.whole_gradient = 0;
+    return s;
+  }
+  static constexpr ArenaOffsets at_block(const ArenaOffsets& at, long k) {
+    ArenaOffsets a = at.moved(step(), k);
     a.scratch += L::gradients(block) * edge_line;
-    a.ordinal += static_cast<int>(k) * block.operations;
     return a;
   }
   template <class R> static typename R::Activation* edge(const R& r, const ArenaOffsets& at, long k) {
@@ -79,16 +66,17 @@ template <RepeatLike L, class In> struct Node<L, In> {
     for (long k = 0; k < n; ++k) x = Block::forward(r, at_block(at, k), x, k + 1 == n ? y : edge(r, at, k));
     return x;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation* y,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
     detail::NoSplit<R> guard(r);
+    const typename R::Activation* dy = call.dy;
     for (long k = n - 1; k >= 0; --k) {
-      const long begin = at_block(at, k).parameter;
-      const bool wanted = (k > 0 || dx) && r.wants_gradient(begin);
-      if (!wanted && r.frozen(begin + block.stored)) return nullptr;
-      typename R::Activation* to = !(wanted || block.room > 0) ? nullptr : k == 0 ? dx : edge_gradient(r, at, k, dx);
-      dy = Block::backward(r, at_block(at, k), k == 0 ? x : edge(r, at, k - 1), k + 1 == n ? y : edge(r, at, k), dy, to);
+      const ArenaOffsets here = at_block(at, k);
+      const PartBackward part = r.backward_of(here.parameter, here.parameter + block.stored, k > 0 || call.dx, block.room > 0);
+      if (!part.runs) return nullptr;
+      typename R::Activation* to = !part.has_array ? nullptr : k == 0 ? call.dx : edge_gradient(r, at, k, call.dx);
+      const auto *x = k == 0 ? call.x : edge(r, at, k - 1), *y = k + 1 == n ? call.y : edge(r, at, k);
+      dy = Block::backward(r, here, {x, y, dy, to});
     }
     return dy;
   }
@@ -100,11 +88,7 @@ template <RepeatLike L, class In> struct Node<L, In> {
     for (long k = 0; k < n; ++k) Block::template executed_layers<F>(visit);
   }
   template <class Visit> static constexpr void leaves(const ArenaOffsets& at, bool, Visit&& visit) {
-    for (long k = 0; k < n; ++k) {
-      ArenaOffsets a = at;
-      a.parameter += k * block.stored;
-      Block::leaves(a, false, visit);
-    }
+    for (long k = 0; k < n; ++k) Block::leaves(at_block(at, k), false, visit);
   }
   template <class R> static constexpr ConversionMemory conversion() { return Block::template conversion<R>(); }
 

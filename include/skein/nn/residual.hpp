@@ -4,6 +4,7 @@
 #include "../ops/elementwise.hpp"
 #include "identity.hpp"
 #include "node.hpp"
+#include "run_guards.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -70,16 +71,17 @@ template <ResidualLike L, class In> struct Node<L, In> {
     ops::add<typename R::Device>(y, a, b, out * r.batch);
     return y;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation*,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
     detail::NoSplit<R> guard(r);
-    typename R::Activation* other = dx ? r.temporary({at.scratch, slot}) : nullptr;
-    const auto* kept_activations = shortcut.saves_output ? shortcut_output_of(r, at) : nullptr;
-    const auto* b = Shortcut::backward(r, at + shortcut_at(), x, kept_activations, dy, other);  // the arena's order reversed
-    const auto* a = Body::backward(r, at + body_at(), x, body.saves_output ? body_output_of(r, at) : nullptr, dy, dx);
-    if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
-    return dx;
+    typename R::Activation* other = call.dx ? r.temporary({at.scratch, slot}) : nullptr;
+    const auto* shortcut_y = shortcut.saves_output ? shortcut_output_of(r, at) : nullptr;
+    const auto* b =
+        Shortcut::backward(r, at + shortcut_at(), {call.x, shortcut_y, call.dy, other});  // the arena's order reversed
+    const auto* body_y = body.saves_output ? body_output_of(r, at) : nullptr;
+    const auto* a = Body::backward(r, at + body_at(), {call.x, body_y, call.dy, call.dx});
+    if (call.dx) ops::add<typename R::Device>(call.dx, a, b, in * r.batch);
+    return call.dx;
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     Body::pack_weights(r, at + body_at());

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "node.hpp"
+#include "run_guards.hpp"
 #include "sequential_layout.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -49,11 +50,9 @@ template <SequentialLike L, class In> struct Node<L, In> {
                                                                   const typename R::Activation* addend = nullptr) {
     return forward_all(r, at, x, y, addend, Indices{});
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation* y,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx,
-                                                                   const BodyEnds<typename R::Activation>& ends = {}) {
-    return backward_all(r, at, {x, y, dx, ends}, dy, Indices{});
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
+    return backward_all(r, at, call, Indices{});
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     each([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::pack_weights(r, at + all.children[I].at); }, Indices{});
@@ -85,21 +84,19 @@ template <SequentialLike L, class In> struct Node<L, In> {
   template <class R> static typename R::Activation* output(const R& r, const ArenaOffsets& at, int i, typename R::Activation* y) {
     const ChildPlace& c = all.children[static_cast<std::size_t>(i)];
     if (c.source == all.last) return y;
-    const ActivationOffset s{c.output.offset + (c.kept_activations ? at.kept_activations : at.scratch), c.output.width};
-    return c.kept_activations ? r.save(s) : r.temporary(s);
+    const ActivationOffset s{c.output.offset + (c.is_kept ? at.kept_activations : at.scratch), c.output.width};
+    return c.is_kept ? r.save(s) : r.temporary(s);
   }
   /// Edge i (the output of child i; -1: the input) as backward sees it.
   template <class R> static const typename R::Activation* edge(const R& r, const ArenaOffsets& at, int i,
-                                                               const typename R::Activation* x, const typename R::Activation* y) {
+                                                               const BackwardCall<typename R::Activation>& call) {
     const int source = i < 0 ? -1 : all.children[static_cast<std::size_t>(i)].source;
-    return source < 0 ? x : output(r, at, source, const_cast<typename R::Activation*>(y));
+    return source < 0 ? call.x : output(r, at, source, const_cast<typename R::Activation*>(call.y));
   }
-  /// Where child i writes the gradient of its input; null: nobody wants it, and the child has no other use for the array.
+  /// The array of the gradient of child i's input.
   template <class R>
   static typename R::Activation* gradient(const R& r, const ArenaOffsets& at, int i, typename R::Activation* dx) {
     if (i <= all.first) return dx;
-    const ChildPlace& child = all.children[static_cast<std::size_t>(i)];
-    if (!child.takes_room && !r.wants_gradient(at.parameter + child.at.parameter)) return nullptr;
     const ChildPlace& c = all.children[static_cast<std::size_t>(i - 1)];
     const ActivationOffset s = c.gradient;
     if (c.whole_gradient) return r.whole_gradient({s.offset + at.whole_gradient, s.width});
@@ -120,47 +117,35 @@ template <SequentialLike L, class In> struct Node<L, In> {
     if constexpr (I + 1 == n && joins_sum<R>) return NodeAt<I>::forward(r, at, x, y, addend);
     else return NodeAt<I>::forward(r, at, x, y);
   }
-  /// What backward of all children has in common.
-  template <class Activation> struct BackwardCall {
-    const Activation *x, *y;
-    Activation* dx;
-    BodyEnds<Activation> ends;
-  };
+  /// The call's dy goes from child to child.
   template <class R, int... I> static const typename R::Activation* backward_all(R& r, const ArenaOffsets& at,
-                                                                                 const BackwardCall<typename R::Activation>& call,
-                                                                                 const typename R::Activation* dy,
+                                                                                 BackwardCall<typename R::Activation> call,
                                                                                  std::integer_sequence<int, I...>) {
-    const int done[] = {(dy = backward_child<n - 1 - I>(r, at, call, dy), 0)...};
+    const int done[] = {(call.dy = backward_child<n - 1 - I>(r, at, call), 0)...};
     (void)done;
-    return dy;
+    return call.dy;
   }
-  template <int I, class R> static const typename R::Activation* backward_child(R& r, const ArenaOffsets& at,
-                                                                                const BackwardCall<typename R::Activation>& call,
-                                                                                const typename R::Activation* dy) {
+  template <int I, class R>
+  static const typename R::Activation* backward_child(R& r, const ArenaOffsets& at,
+                                                      const BackwardCall<typename R::Activation>& call) {
     constexpr long end = I + 1 < n ? all.children[I + 1 < n ? I + 1 : I].at.parameter : all.total.stored;
-    typename R::Activation* const to = gradient(r, at, I, call.dx);
-    const bool wanted = to && r.wants_gradient(at.parameter + all.children[I].at.parameter);
-    if (!wanted && r.frozen(at.parameter + end)) return nullptr;  // nor is anything in front of it trained
-    const auto *x = edge(r, at, I - 1, call.x, call.y), *y = edge(r, at, I, call.x, call.y);
+    const ArenaOffsets here = at + all.children[I].at;
+    const PartBackward part =
+        r.backward_of(here.parameter, at.parameter + end, I > all.first || call.dx, all.children[I].takes_room);
+    if (!part.runs) return nullptr;  // nor is anything in front of it trained
+    constexpr bool last = I + 1 == n && joins_sum<R>, first = I == 0 && adds_dx<R>;
+    BackwardCall<typename R::Activation> child{edge(r, at, I - 1, call), edge(r, at, I, call), call.dy};
+    if (part.has_array) child.dx = gradient(r, at, I, call.dx);
+    child.ends = {last ? call.ends.dsum : nullptr, first && call.ends.adds_dx};
     if constexpr (remade_input<I>() < 0) {
-      return run_backward<I>(r, at, {x, y, to, call.ends}, dy);
+      return NodeAt<I>::backward(r, here, child);
     } else {
-      x = make_again<remade_input<I>()>(r, at, call);
+      child.x = make_again<remade_input<I>()>(r, at, call);
       // It is there for this worker's samples alone, and a half that is left for later would not find it.
       const detail::NoSplit<R> own(r);
       [[maybe_unused]] const detail::WholeBackward<R> whole(r);
-      return run_backward<I>(r, at, {x, y, to, call.ends}, dy);
+      return NodeAt<I>::backward(r, here, child);
     }
-  }
-  template <int I, class R> static const typename R::Activation* run_backward(R& r, const ArenaOffsets& at,
-                                                                              const BackwardCall<typename R::Activation>& child,
-                                                                              const typename R::Activation* dy) {
-    const ArenaOffsets here = at + all.children[I].at;
-    constexpr bool last = I + 1 == n && joins_sum<R>, first = I == 0 && adds_dx<R>;
-    if constexpr (last || first)
-      return NodeAt<I>::backward(r, here, child.x, child.y, dy, child.dx,
-                                 {last ? child.ends.dsum : nullptr, first ? child.ends.adds_dx : false});
-    else return NodeAt<I>::backward(r, here, child.x, child.y, dy, child.dx);
   }
   /// The child that makes the input of child I again; -1: it is there.
   template <int I> static constexpr int remade_input() {
@@ -171,7 +156,7 @@ template <SequentialLike L, class In> struct Node<L, In> {
                                                                             const BackwardCall<typename R::Activation>& call) {
     const ActivationOffset s = all.children[S].again;
     typename R::Activation* to = r.temporary({s.offset + at.scratch, s.width});
-    NodeAt<S>::remake(r, at + all.children[S].at, edge(r, at, S - 1, call.x, call.y), to);
+    NodeAt<S>::remake(r, at + all.children[S].at, edge(r, at, S - 1, call), to);
     return to;
   }
 };

@@ -13,13 +13,13 @@ struct ChildPlace {
   ArenaOffsets at{};
   Extents in{};
   ActivationOffset output{}, gradient{};
-  ActivationOffset again{};       // where backward makes a copy of the edge, of one that is made again
-  int turn = 0;                   // alternates with every child that writes
-  int source = 0;                 // the child that writes this edge (itself, unless it aliases); -1: the input
-  bool kept_activations = false;  // the edge is in the kept arena
-  bool remade = false;            // the edge is not kept: this child makes it again where backward reads it
-  bool whole_gradient = false;    // its gradient is one array for all workers
-  bool takes_room = false;        // MemoryRequirements::room
+  ActivationOffset again{};     // where backward makes a copy of the edge, of one that is made again
+  int turn = 0;                 // alternates with every child that writes
+  int source = 0;               // the child that writes this edge (itself, unless it aliases); -1: the input
+  bool is_kept = false;         // the edge is in the kept arena
+  bool remade = false;          // the edge is not kept: this child makes it again where backward reads it
+  bool whole_gradient = false;  // its gradient is one array for all workers
+  bool takes_room = false;      // MemoryRequirements::room
 };
 
 /// Where the edges of Size children lie, one behind the other.
@@ -87,12 +87,12 @@ template <int Size> class SequentialLayout {
     last = child(Size - 1).source;
 
     for (int i = 0; i < Size; ++i) {  // who needs which edge in backward
-      if (needs(i).saves_output) child(i).kept_activations = true;
+      if (needs(i).saves_output) child(i).is_kept = true;
       if (!needs(i).saves_input) continue;
       const int source = i == 0 ? -1 : child(i - 1).source;
       if (source < 0) total.saves_input = true;
       else if (remakes(source, i, remade_for_containers)) child(source).remade = true;
-      else child(source).kept_activations = true;
+      else child(source).is_kept = true;
     }
     ArenaOffsets at{};
     int turn = 0;
@@ -102,8 +102,8 @@ template <int Size> class SequentialLayout {
       c.at = at;
       at = at + ArenaOffsets::after(needs(i));
       if (c.source != i || c.source == last) {
-        c.kept_activations = c.remade = false;  // no memory of its own
-      } else if (c.kept_activations) {
+        c.is_kept = c.remade = false;  // no memory of its own
+      } else if (c.is_kept) {
         c.output = {at.kept_activations, pitch};
         at.kept_activations += whole_line(pitch);
       }
@@ -183,7 +183,7 @@ template <int Size> class SequentialLayout {
         for (int k = c.source; k <= i; ++k) lift(k, c.gradient);
       }
       take_again(c.source);
-      if (c.source == i && !c.kept_activations) c.output = take(forward, i, i, reads);
+      if (c.source == i && !c.is_kept) c.output = take(forward, i, i, reads);
       if (has_gradient && !over) c.gradient = take(backward, i, c.source, i + 1);
     }
   }

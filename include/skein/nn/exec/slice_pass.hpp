@@ -68,7 +68,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
     const Activation* x = forward_loss(s, batch, lo, hi, loss_gradient(s), gradient_scale(call));
     if constexpr (mixed) ops::convert<Device>(dy, loss_gradient(s), (hi - lo) * Memory::output_pitch);
     s.run.input_gradient = false;
-    Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), dy, nullptr);
+    Root::backward(s.run, ArenaOffsets{}, {x, network_output(s, lo), dy});
     lap(s, StepPart::backward);
   }
 
@@ -86,7 +86,7 @@ template <class Model, class Loss, class Memory_ = ExecutorMemory<Model>> class 
   SKEIN_NOINLINE void backward(State& s, const Activation* x, long lo, bool input_wanted) {
     Activation* dx = input_wanted ? s.set->input_gradient.data() + s.run.context.first * pitch : nullptr;
     s.run.input_gradient = dx != nullptr;
-    const Activation* made = Root::backward(s.run, ArenaOffsets{}, x, network_output(s, lo), gradient(s), dx);
+    const Activation* made = Root::backward(s.run, ArenaOffsets{}, {x, network_output(s, lo), gradient(s), dx});
     if (dx && made != dx) ops::copy<Device>(dx, made, s.run.batch * pitch);
   }
   /// (samples, output_pitch) of this worker: what backward begins with.

@@ -4,18 +4,19 @@
 #pragma once
 #include <vector>
 
-#include "../node.hpp"
+#include "../backward_call.hpp"
+#include "../run.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
 /// A worker's pass through a stage.
 template <class Scalar, class Device, class Activation> struct StageRun : Run<Scalar, Device, Activation> {
   using Base = Run<Scalar, Device, Activation>;
-  using Half = void (*)(StageRun&, const ArenaOffsets&, const Activation* x, const Activation* y, const Activation* dy);
+  using Half = void (*)(StageRun&, const ArenaOffsets&, const BackwardCall<Activation>&);
   struct Deferred {
     Half half;
     ArenaOffsets at;
-    const Activation *x, *y, *dy;
+    BackwardCall<Activation> call;
     bool split;
   };
   std::vector<Deferred> deferred;
@@ -26,14 +27,14 @@ template <class Scalar, class Device, class Activation> struct StageRun : Run<Sc
 
   /// A layer's dy must still be there for the second half: the layer keeps what it needs, or it is the stage's own.
   bool defers(const Activation* dy, bool keeps) const { return halves && (keeps || dy == top); }
-  void defer(Half half, const ArenaOffsets& at, const Activation* layer_x, const Activation* y, const Activation* dy) {
-    deferred.push_back({half, at, layer_x, y, dy, this->context.split});
+  void defer(Half half, const ArenaOffsets& at, const BackwardCall<Activation>& call) {
+    deferred.push_back({half, at, call, this->context.split});
   }
   void run_deferred() {
     const bool split = this->context.split;
     for (const Deferred& d : deferred) {
       this->context.split = d.split;
-      d.half(*this, d.at, d.x, d.y, d.dy);
+      d.half(*this, d.at, d.call);
     }
     this->context.split = split;
     deferred.clear();

@@ -5,6 +5,7 @@
 #pragma once
 #include "../fused_network.hpp"
 #include "../relu.hpp"
+#include "../run_guards.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -75,13 +76,12 @@ template <RectifiedResidualLike L, class In> struct Node<L, In> {
     }
     return y;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation* y,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
     detail::NoSplit<R> guard(r);
     // A shortcut's parameters are behind the body's in the arena, so that its gradients are made first.
-    if constexpr (NodeJoinsSum<Body, R> && Plain::shortcut.stored == 0) return backward_joined(r, at, x, y, dy, dx);
-    else return backward_apart(r, at, x, y, dy, dx);
+    if constexpr (NodeJoinsSum<Body, R> && Plain::shortcut.stored == 0) return backward_joined(r, at, call);
+    else return backward_apart(r, at, call);
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) { Plain::pack_weights(r, at); }
   template <class R> static void prepare(R& r, const ArenaOffsets& at) { Plain::prepare(r, at); }
@@ -103,41 +103,37 @@ template <RectifiedResidualLike L, class In> struct Node<L, In> {
     return r.temporary({at.scratch + scratch.sum, scratch.input});
   }
   /// The body's last layer makes the gradient of the sum. Of a shortcut that only hands x on that is dx, to which the body adds.
-  template <class R>
-  static const typename R::Activation* backward_joined(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                       const typename R::Activation* y, const typename R::Activation* dy,
-                                                       typename R::Activation* dx) {
+  template <class R> static const typename R::Activation* backward_joined(R& r, const ArenaOffsets& at,
+                                                                          const BackwardCall<typename R::Activation>& call) {
     constexpr bool adds = identity && NodeAddsToGradient<Body, R>;
-    auto* const dsum = adds && dx ? dx : array_of_sum(r, at);
-    Body::backward(r, at + body_at(), x, y, dy, dx, {dsum, adds && dx});
-    if (dx && !adds) add_shortcut(r, at, x, dsum, dx);
-    return dx;
+    auto* const dsum = adds && call.dx ? call.dx : array_of_sum(r, at);
+    Body::backward(r, at + body_at(), {call.x, call.y, call.dy, call.dx, {dsum, adds && call.dx}});
+    if (call.dx && !adds) add_shortcut(r, at, call.x, dsum, call.dx);
+    return call.dx;
   }
   /// The gradient of the sum first, then the body's, then the shortcut's; but that of its parameters before the body's.
-  template <class R>
-  static const typename R::Activation* backward_apart(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                      const typename R::Activation* y, const typename R::Activation* dy,
-                                                      typename R::Activation* dx) {
+  template <class R> static const typename R::Activation* backward_apart(R& r, const ArenaOffsets& at,
+                                                                         const BackwardCall<typename R::Activation>& call) {
     auto* const dsum = array_of_sum(r, at);
-    ops::relu_gradient<typename R::Device>(dsum, dy, y, out * r.batch);
-    const auto* body_output = Plain::body.saves_output ? Plain::body_output_of(r, at) : nullptr;
+    ops::relu_gradient<typename R::Device>(dsum, call.dy, call.y, out * r.batch);
+    const auto* body_y = Plain::body.saves_output ? Plain::body_output_of(r, at) : nullptr;
     if constexpr (Plain::shortcut.stored > 0 || (identity && NodeAddsToGradient<Body, R>)) {
       constexpr bool adds = NodeAddsToGradient<Body, R>;
-      auto* const to = !dx || identity ? nullptr : adds ? dx : array_of_input(r, at);
-      const auto* b = through_shortcut(r, at, x, dsum, to);
+      auto* const to = !call.dx || identity ? nullptr : adds ? call.dx : array_of_input(r, at);
+      const auto* b = through_shortcut(r, at, call.x, dsum, to);
       if constexpr (adds) {
-        if (dx) ops::copy<typename R::Device>(dx, b, in * r.batch);
-        Body::backward(r, at + body_at(), x, body_output, dsum, dx, {nullptr, dx != nullptr});
+        if (call.dx) ops::copy<typename R::Device>(call.dx, b, in * r.batch);
+        Body::backward(r, at + body_at(), {call.x, body_y, dsum, call.dx, {nullptr, call.dx != nullptr}});
       } else {
-        const auto* a = Body::backward(r, at + body_at(), x, body_output, dsum, dx);
-        if (dx) ops::add<typename R::Device>(dx, a, b, in * r.batch);
+        const auto* a = Body::backward(r, at + body_at(), {call.x, body_y, dsum, call.dx});
+        if (call.dx) ops::add<typename R::Device>(call.dx, a, b, in * r.batch);
       }
     } else {
-      const auto* a = Body::backward(r, at + body_at(), x, body_output, dsum, dx);
-      if (dx) ops::copy<typename R::Device>(dx, a, in * r.batch);
-      if (dx) add_shortcut(r, at, x, dsum, dx);
+      const auto* a = Body::backward(r, at + body_at(), {call.x, body_y, dsum, call.dx});
+      if (call.dx) ops::copy<typename R::Device>(call.dx, a, in * r.batch);
+      if (call.dx) add_shortcut(r, at, call.x, dsum, call.dx);
     }
-    return dx;
+    return call.dx;
   }
   template <class R> static void add_shortcut(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                               const typename R::Activation* dsum, typename R::Activation* dx) {
@@ -148,7 +144,7 @@ template <RectifiedResidualLike L, class In> struct Node<L, In> {
   static const typename R::Activation* through_shortcut(R& r, const ArenaOffsets& at, const typename R::Activation* x,
                                                         const typename R::Activation* dsum, typename R::Activation* to) {
     const auto* output = Plain::shortcut.saves_output ? Plain::shortcut_output_of(r, at) : nullptr;
-    return Shortcut::backward(r, at + shortcut_at(), x, output, dsum, to);
+    return Shortcut::backward(r, at + shortcut_at(), {x, output, dsum, to});
   }
 };
 

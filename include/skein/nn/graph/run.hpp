@@ -30,14 +30,13 @@ template <GraphLike L, class In> struct Node<L, In> {
       ops::copy<typename R::Device>(y, x, in_pitch * r.batch);
     return y;
   }
-  template <class R> static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const typename R::Activation* x,
-                                                                   const typename R::Activation* y,
-                                                                   const typename R::Activation* dy, typename R::Activation* dx) {
-    const Backward<R> b{r, at, x, y, dy, dx};
+  template <class R>
+  static const typename R::Activation* backward(R& r, const ArenaOffsets& at, const BackwardCall<typename R::Activation>& call) {
+    const Backward<R> b{call, r, at};
     const typename R::Activation* gradients[n] = {};
     each([&]<int I>(std::integral_constant<int, I>) { begin_gradient<I>(b, gradients); });
     each([&]<int I>(std::integral_constant<int, I>) { backward_item<n - 1 - I>(b, gradients); });
-    return dx;
+    return call.dx;
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) {
     each_layer([&]<int I>(std::integral_constant<int, I>) { NodeAt<I>::pack_weights(r, at + plan.nodes[I].at); });
@@ -69,11 +68,10 @@ template <GraphLike L, class In> struct Node<L, In> {
   }
   static constexpr int whole_input = find_whole_input();
 
-  template <class R> struct Backward {
+  /// The call, with the run and the place of the graph.
+  template <class R> struct Backward : BackwardCall<typename R::Activation> {
     R& r;
     const ArenaOffsets& at;
-    const typename R::Activation *x, *y, *dy;
-    typename R::Activation* dx;
   };
 
   template <class F> static constexpr void each(F&& f) {
@@ -176,7 +174,7 @@ template <GraphLike L, class In> struct Node<L, In> {
     if constexpr (item.kind == Kind::layer) {
       constexpr int E = item.reads[0];
       auto* part = part_of<I, 0>(b);
-      const auto* given = NodeAt<I>::backward(b.r, b.at + plan.nodes[I].at, edge<E>(b), edge<I>(b), gradients[I], part);
+      const auto* given = NodeAt<I>::backward(b.r, b.at + plan.nodes[I].at, {edge<E>(b), edge<I>(b), gradients[I], part});
       if (wanted<E>(b)) take<I, 0>(b, gradients, given);
     } else if constexpr (item.kind == Kind::join) {
       join_backward<I>(b, gradients, std::make_integer_sequence<int, item.read_count>{});
