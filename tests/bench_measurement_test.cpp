@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the benches' figures rest on: a machine that cannot measure is found out.
+// What the figures of the benches rest on: a machine that cannot measure is found out, and so is a result that is wrong.
 #include <catch2/catch.hpp>
 
+#include <limits>
 #include <memory>
 #include <random>
 #include <string>
+#include <vector>
 
+#include "../bench/support/apart.hpp"
 #include "../bench/support/slices.hpp"
 
 namespace {
@@ -29,4 +32,17 @@ TEST_CASE("bench: a candidate measures as itself where its ratio to itself is 1 
 TEST_CASE("bench: the figures of a machine that scatters are void", "[bench]") {
   CHECK(bench::void_reason(scattered(1.01), {0.002, 40}).empty());
   CHECK_THAT(bench::void_reason(scattered(3), {0.002, 40}), Catch::StartsWith("void: A/A gave "));
+}
+
+TEST_CASE("bench: a result of NaNs is not right, whatever came before and after", "[bench]") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<float> expected{1, -4, 2};
+  const auto off = [&](const std::vector<float>& got) { return bench::apart(got.data(), expected.data(), 3); };
+  CHECK(off({1, -4, 2}) == 0);
+  CHECK(off({1, -4, 4}) == Approx(0.5));
+  for (const std::vector<float>& got : {std::vector<float>{nan, -4, 2}, {1, nan, 2}, {1, -4, nan}, {nan, nan, nan}})
+    CHECK_FALSE(off(got) <= 1e30);
+  CHECK_FALSE(bench::larger(nan, 1) <= 1e30);
+  CHECK_FALSE(bench::larger(1, nan) <= 1e30);
+  CHECK(bench::larger(2, -3) == 3);
 }
