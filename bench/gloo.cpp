@@ -53,7 +53,9 @@ int main(int argc, char** argv) {
                  .peer_name = "MpiComm",
                  .unit = "us"};
           if (k % 2 == 0 && size == 1) l.must = {1.1};
-          const Comparison c = compare(ranks.candidate(3 * size + k % 2), ranks.candidate(peer), plan);
+          const Candidate ours = ranks.candidate(3 * size + k % 2);
+          if (const std::string reason = void_reason(ours, plan); !reason.empty()) l.accepted = false, l.add(reason);
+          const Comparison c = compare(ours, ranks.candidate(peer), plan);
           l.ours = 1e6 * c.a;
           l.peer = 1e6 * c.b;
           l.ratio = c.ratio;

@@ -47,8 +47,8 @@ template <class Network> bool adam(Report& report, Line l) {
   if (peer)
     if (const double d = std::stod(peer->ask("check 5")); !(d <= 1e-4))
       wrong = "parameters differ by " + number(d) + " after 5 steps";
-  const long bytes = 28 * Model::parameter_count;
-  l.floor = 1e3 * static_cast<double>(bytes) / bandwidth(bytes, report.quick());
+  const long held = 16 * Model::parameter_count;  // bytes; of which 12 are written too
+  l.floor = 1e3 * 28.0 / 16.0 * static_cast<double>(held) / bandwidth(held, report.quick());
   const bool right = against(l, candidate(update), peer.get(), wrong, report.quick());
   report.add(l);
   return right;

@@ -2,10 +2,10 @@
 // What does a layer written as tensor expressions cost beside the same layer by hand, one loop over samples and features that
 // makes both gradients? y = scale * x with a factor a feature, forward and backward, 1 k to 1 M values on one thread.
 #include <algorithm>
-#include <cmath>
 #include <functional>
 
 #include "../tests/support/own_layers.hpp"
+#include "support/apart.hpp"
 #include "support/report.hpp"
 #include "support/slices.hpp"
 
@@ -64,14 +64,8 @@ struct Memory {
   static std::size_t size(long n) { return static_cast<std::size_t>(n); }
 };
 
-/// The greatest difference of two arrays beside the greatest value.
-double apart(const sk::Arena<float>& a, const sk::Arena<float>& b) {
-  double most = 0, large = 1e-30;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    most = std::max(most, std::abs(static_cast<double>(a.data()[i]) - static_cast<double>(b.data()[i])));
-    large = std::max(large, std::abs(static_cast<double>(b.data()[i])));
-  }
-  return most / large;
+double apart(const sk::Arena<float>& got, const sk::Arena<float>& expected) {
+  return bench::apart(got.data(), expected.data(), static_cast<long>(got.size()));
 }
 
 bool report_ratio(Report& report, Line l, const std::function<void()>& ours, const std::function<void()>& by_hand,
@@ -105,7 +99,7 @@ template <class In> bool size(Report& report, long batch, const std::string& nam
   a.frame.batch = b.frame.batch = batch;
   Ours::forward<In>(a.frame), ByHand::forward<In>(b.frame);
   Ours::backward<In>(a.frame), ByHand::backward<In>(b.frame);
-  const double forward = apart(a.y, b.y), backward = std::max(apart(a.dx, b.dx), apart(a.g, b.g));
+  const double forward = apart(a.y, b.y), backward = larger(apart(a.dx, b.dx), apart(a.g, b.g));
   bool right = report_ratio(
       report, {.metric = "forward, " + name, .must = {1.10}, .hope = {1.05}}, [&] { Ours::forward<In>(a.frame); },
       [&] { ByHand::forward<In>(b.frame); }, forward);

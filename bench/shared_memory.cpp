@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long does an all-reduce of floats take within a node: between two processes through shared memory, of foreign buffers and
 // of gradients in shared pages (where DataParallel has them), against Open MPI's; and between two threads?
-// OMPI_MCA_btl_vader_single_copy_mechanism=cma gives the peer its kernel-assisted copies where the system allows them. Sums are
-// checked before anything is timed.
+// OMPI_MCA_btl_vader_single_copy_mechanism=cma scripts/bench shared_memory gives the peer its kernel-assisted copies where the
+// system allows them. Sums are checked before anything is timed.
 // ranks: 2
 #include <skein/mpi.hpp>
 

@@ -11,6 +11,7 @@
 #include <skein/parallel/simulate/simulated.hpp>
 #include <skein/plan/schedule_check.hpp>
 
+#include "support/apart.hpp"
 #include "support/training.hpp"
 
 namespace {
@@ -53,7 +54,7 @@ double counts_of_training(int ranks) {
   });
   double worst = 0;
   for (std::size_t i = 0; i < real.size(); ++i)
-    worst = std::max(worst, real[i] > 0 ? off(static_cast<double>(simulated[i]), static_cast<double>(real[i])) : 100);
+    worst = larger(worst, real[i] > 0 ? off(static_cast<double>(simulated[i]), static_cast<double>(real[i])) : 100);
   return worst;
 }
 
@@ -65,15 +66,15 @@ double closed_forms(bool quick) {
   const double bytes = 4.0 * static_cast<double>(count);
   for (int ranks = 2; ranks <= (quick ? 1024 : 4096); ranks *= 2) {
     const int columns = plan::torus_columns(network, ranks), node = std::min(8, ranks);
-    worst = std::max(worst, off(plan::played_seconds(plan::RingAllReduce{ranks, count}, network, 4),
-                                plan::ring_seconds(network, ranks, bytes)));
-    worst = std::max(worst, off(plan::played_seconds(plan::RecursiveDoubling{ranks, count}, network, 4),
-                                plan::recursive_doubling_seconds(network, ranks, bytes)));
-    worst = std::max(worst, off(plan::played_seconds(plan::TorusAllReduce{ranks, count, columns}, network, 4),
-                                plan::torus_seconds(network, ranks, bytes, columns)));
+    worst = larger(worst, off(plan::played_seconds(plan::RingAllReduce{ranks, count}, network, 4),
+                              plan::ring_seconds(network, ranks, bytes)));
+    worst = larger(worst, off(plan::played_seconds(plan::RecursiveDoubling{ranks, count}, network, 4),
+                              plan::recursive_doubling_seconds(network, ranks, bytes)));
+    worst = larger(worst, off(plan::played_seconds(plan::TorusAllReduce{ranks, count, columns}, network, 4),
+                              plan::torus_seconds(network, ranks, bytes, columns)));
     if (ranks >= node)
-      worst = std::max(worst, off(plan::played_seconds(plan::HierarchicalAllReduce{ranks, count, node}, network, 4),
-                                  plan::hierarchical_seconds(network, ranks, bytes)));
+      worst = larger(worst, off(plan::played_seconds(plan::HierarchicalAllReduce{ranks, count, node}, network, 4),
+                                plan::hierarchical_seconds(network, ranks, bytes)));
   }
   return worst;
 }
@@ -84,12 +85,11 @@ double bubbles() {
   for (int p = 2; p <= 8; ++p)
     for (int m = p; m <= 32; ++m) {
       const double formula = static_cast<double>(p - 1) / (m + p - 1);
-      worst = std::max(worst, off(plan::check(plan::gpipe(p, m)).bubble, formula));
-      worst = std::max(worst, off(plan::check(plan::one_f_one_b(p, m)).bubble, formula));
-      worst = std::max(worst, off(plan::check(plan::zero_bubble(p, m)).bubble, static_cast<double>(p - 1) / (3 * m + p - 1)));
+      worst = larger(worst, off(plan::check(plan::gpipe(p, m)).bubble, formula));
+      worst = larger(worst, off(plan::check(plan::one_f_one_b(p, m)).bubble, formula));
+      worst = larger(worst, off(plan::check(plan::zero_bubble(p, m)).bubble, static_cast<double>(p - 1) / (3 * m + p - 1)));
       if (m % p == 0)
-        worst =
-            std::max(worst, off(plan::check(plan::interleaved(p, 2, m)).bubble, static_cast<double>(p - 1) / (2 * m + p - 1)));
+        worst = larger(worst, off(plan::check(plan::interleaved(p, 2, m)).bubble, static_cast<double>(p - 1) / (2 * m + p - 1)));
     }
   return worst;
 }
@@ -234,7 +234,7 @@ int main(int argc, char** argv) {
   Report report("simulator", options(argc, argv));
   const bool quick = report.quick();
   double counts = 0;
-  for (const int ranks : {2, 3, 4, 8}) counts = std::max(counts, counts_of_training(ranks));
+  for (const int ranks : {2, 3, 4, 8}) counts = larger(counts, counts_of_training(ranks));
   rung(report, "messages and bytes of a training on 2, 3, 4, 8 ranks", counts, 0,
        "each rank's, counted where they leave the policy, rings; the other algorithms are in the tests");
   rung(report, "all-reduces on 2 to 4,096 ranks", closed_forms(quick), 1e-6,

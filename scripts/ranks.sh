@@ -6,7 +6,9 @@
 from_here() { case $1 in /* | "") printf '%s' "$1" ;; *) printf '%s' "$here/$1" ;; esac; }
 
 if [ "$(id -u)" -eq 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
-export OMPI_MCA_btl_base_warn_component_unused=0 OMPI_MCA_btl_vader_single_copy_mechanism=none
+# What the caller has set of these stays: bench/shared_memory asks for cma.
+export OMPI_MCA_btl_base_warn_component_unused=${OMPI_MCA_btl_base_warn_component_unused:-0}
+export OMPI_MCA_btl_vader_single_copy_mechanism=${OMPI_MCA_btl_vader_single_copy_mechanism:-none}
 
 ranks_start() {
   local ranks=$1

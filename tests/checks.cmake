@@ -428,6 +428,11 @@ endif()
 add_test(NAME consumer.options COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/options.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.options")
 set_tests_properties(consumer.options PROPERTIES LABELS consumer TIMEOUT 60 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
 
+# ---- a project that brings its own fmt or xsimd
+add_test(NAME consumer.own_dependencies COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/own_dependencies.sh" "${PROJECT_SOURCE_DIR}"
+         "${PROJECT_BINARY_DIR}/run/consumer.own_dependencies")
+set_tests_properties(consumer.own_dependencies PROPERTIES LABELS consumer TIMEOUT 120 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
+
 # ---- consumers, each from a clean folder; Conan takes the system's packages at the versions that were found here
 if(NOT SKEIN_SANITIZE)
   get_property(packages GLOBAL PROPERTY SKEIN_FOUND)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How near to the memory's bandwidth is a fused chain, relu(u * v + w), on a GPU, and how does it stand against PyTorch?
+#include "support/apart.hpp"
 #include "support/gpu.hpp"
 #include "support/training.hpp"
 
@@ -19,7 +20,7 @@ bool measure(Report& report, long n, double bandwidth) {
   for (long i = 0; i < n; ++i) {
     const auto at = static_cast<std::size_t>(i);
     expected[at] = std::max(std::fma(a.data()[i], b.data()[i], c.data()[i]), 0.f);
-    worst = std::max(worst, static_cast<double>(std::fabs(got.data()[i] - expected[at])));
+    worst = larger(worst, static_cast<double>(got.data()[i] - expected[at]));
   }
   const std::string wrong = worst < 1e-6 ? "" : "the result is wrong by " + number(worst);
   const Exchange exchange;

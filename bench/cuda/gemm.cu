@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Large matrix products on a GPU in fp32, tf32 and bf16, against PyTorch's: both call cuBLAS, so the ratio shows what is around
 // it.
+#include "support/apart.hpp"
 #include "support/gpu.hpp"
 
 namespace {
@@ -43,7 +44,7 @@ bool measure(Report& report, const std::string& precision, bool tf32, long m, lo
                             static_cast<double>(b[static_cast<std::size_t>(p * n + j)]);
         sum += term, size += std::fabs(term);
       }
-      worst = std::max(worst, std::fabs(sum - static_cast<double>(c[static_cast<std::size_t>(i * n + j)])) / size);
+      worst = larger(worst, (sum - static_cast<double>(c[static_cast<std::size_t>(i * n + j)])) / size);
     }
   Line l{.metric = number(static_cast<double>(m)) + " x " + number(static_cast<double>(n)) + " x " +
                    number(static_cast<double>(k)) + ", " + precision,

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two candidates side by side: short slices in the order A B B A, the ratio of each round, the median of the ratios with its
-// interval; and the same of a candidate against itself, which tells whether this machine can measure at all just now. A
+// interval; and the same of a candidate against itself, which tells whether this machine can measure to 1 % just now. A
 // candidate is a function of a count that does its work so often and says how long that took.
 #pragma once
 #include <ctime>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <string>
@@ -97,13 +98,17 @@ inline Comparison alone(const Candidate& a, Plan plan) {
   return {{}, 0, median(as), 0, minimum(as), 0};
 }
 
-/// A against A: tried up to three times. Says nothing where the interval holds 1 to 1 %, else why what follows is void.
+/// Whether a candidate measured as itself: its ratio to itself is within 1 % of 1, and known so well that the interval is at most
+/// 4 % wide. An interval that only touches 1 would say nothing: the noisier the machine, the surer it does.
+inline bool measures_as_itself(const Interval& i) { return std::fabs(i.median - 1) <= 0.01 && i.high - i.low <= 0.04; }
+
+/// A against A: tried up to three times. Says nothing where the candidate measured as itself, else why what follows is void.
 inline std::string void_reason(const Candidate& a, Plan plan) {
   plan.rounds = std::max(40, plan.rounds / 2);
   Interval i;
   for (int k = 0; k < 3; ++k) {
     i = compare(a, a, plan).ratio;
-    if (i.low <= 1.01 && i.high >= 0.99) return {};
+    if (measures_as_itself(i)) return {};
   }
   char text[96];
   std::snprintf(text, sizeof text, "void: A/A gave %.3f, %.3f to %.3f", i.median, i.low, i.high);

@@ -181,30 +181,31 @@ template <class Comm> int turns(Comm& world, const Options& o, const sk::data::S
   ex::Table table{heads};
   sk::draw::Plot plot{.title = "Speed-up, " + o.network,
                       .x_label = kind + " on " + std::to_string(cores) + " cores",
-                      .y_label = "speed-up",
+                      .y_label = "speed-up" + (one.ranks > 1 ? " over " + std::to_string(one.ranks) + " " + kind : ""),
                       .from_zero = true};
   plot.series = {{.name = "measured"}, {.name = "the paper's"}, {.name = "linear", .marks = false, .dashed = true}};
   for (const Trial<Comm>& t : trials) {
     const ex::Interval e = bench::bootstrap(t.efficiency(one));
-    const double speed_up = e.median * t.ranks / one.ranks;
+    const double more = static_cast<double>(t.ranks) / one.ranks, speed_up = e.median * more;
+    const double the_papers = paper(o, t.ranks) / paper(o, one.ranks);  // over as many ranks as ours
     std::vector<std::string> cells{std::to_string(t.ranks), ex::cell(t.seconds()), ex::cell(speed_up),
                                    ex::cell(e.median, e.low, e.high)};
-    if (has_paper) cells.push_back(ex::cell(paper(o, t.ranks)));
+    if (has_paper) cells.push_back(ex::cell(the_papers));
     table.row(cells);
     for (auto& s : plot.series) s.x.push_back(t.ranks);
-    plot.series[0].y.push_back(speed_up), plot.series[0].error.push_back((e.high - e.low) / 2 * t.ranks / one.ranks);
-    plot.series[1].y.push_back(paper(o, t.ranks) * t.ranks);
-    plot.series[2].y.push_back(t.ranks);
+    plot.series[0].y.push_back(speed_up), plot.series[0].error.push_back((e.high - e.low) / 2 * more);
+    plot.series[1].y.push_back(the_papers * more);
+    plot.series[2].y.push_back(more);
     if (t.ranks == one.ranks) continue;
     ex::Line line{.metric = o.network + ", " + std::to_string(t.ranks) + " " + kind,
                   .ours = t.seconds(),
                   .peer = one.seconds(),
-                  .peer_name = std::to_string(one.ranks) + " rank",
+                  .peer_name = std::to_string(one.ranks) + (one.ranks > 1 ? " ranks" : " rank"),
                   .unit = "s",
                   .ratio = e};
     if (t.ranks == 2 && cores > 1) line.must = {0.93, {}, true};
     line.add("the ratio is the efficiency; speed-up " + ex::cell(speed_up));
-    if (has_paper) line.add("the paper's efficiency " + ex::cell(paper(o, t.ranks)));
+    if (has_paper) line.add("the paper's efficiency " + ex::cell(the_papers));
     if (t.ranks > cores) line.add(std::to_string(t.ranks) + " share " + std::to_string(cores) + " cores");
     results.add(line);
   }

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Options of the compiler that the library cannot be compiled with are refused in one sentence, which is the first error.
+# Options of the compiler that the library cannot be compiled with are refused in one sentence, which is the first error; and so is an xsimd
+# that it does not know.
 # Usage: options.sh SOURCE WORK
 set -euo pipefail
 source=$1 work=$2
@@ -8,7 +9,9 @@ compiler=${CXX:-g++}
 rm -rf "$work"
 mkdir -p "$work"
 cd "$work"
-printf '#include <skein/core/text.hpp>\n' >main.cpp
+mkdir xsimd
+printf '#define XSIMD_VERSION_MAJOR 13\n' >xsimd/xsimd.hpp
+printf '#include <skein/core/text.hpp>\n#if SKEIN_WITH_XSIMD\n#include <skein/tensor/simd.hpp>\n#endif\n' >main.cpp
 
 # refused WORDS OPTION...: the first error has the words.
 refused() {
@@ -28,5 +31,6 @@ refused "compile with -std=c++20" -std=c++17
 refused "compile without -fno-exceptions" -fno-exceptions
 refused "add -fno-finite-math-only" -ffast-math
 refused "add -fno-finite-math-only" -Ofast
+refused "skein takes xsimd 8" -DSKEIN_WITH_XSIMD=1 -I .
 "$compiler" -std=c++20 -ffast-math -fno-finite-math-only -I "$source/include" -fsyntax-only main.cpp
 echo "what the library cannot be compiled with is refused in a sentence"

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,20 @@ TEST_CASE("an axis may be longer than the largest number") {
   const Axis axis = Axis::linear(-1e308, 1e308, 6);
   CHECK(axis.ticks.size() == 5);
   CHECK(axis.at(0) == 0.5);
+}
+
+TEST_CASE("an axis ends at the largest number, and has a length though its values have next to none") {
+  constexpr double most = std::numeric_limits<double>::max(), least = std::numeric_limits<double>::denorm_min();
+  for (const auto& [from, to] : {std::pair{-1.7e308, 1.7e308}, std::pair{-most, most}, std::pair{0.0, most},
+                                 std::pair{most, most}, std::pair{-most, -most}, std::pair{0.0, least}, std::pair{least, least},
+                                 std::pair{-least, least}, std::pair{1e-310, 2e-310}, std::pair{1e-290, 2e-290}}) {
+    INFO(from << " to " << to);
+    const Axis axis = Axis::linear(from, to, 6);
+    CHECK((std::isfinite(axis.low) && std::isfinite(axis.high) && axis.low < axis.high));
+    CHECK((axis.at(from) >= -1e-9 && axis.at(to) <= 1 + 1e-9));
+    CHECK((axis.ticks.size() >= 2 && axis.ticks.size() <= 14));
+    for (const double tick : axis.ticks) CHECK((axis.at(tick) >= -1e-9 && axis.at(tick) <= 1 + 1e-9));
+  }
 }
 
 TEST_CASE("epochs have whole ticks that do not crowd") {

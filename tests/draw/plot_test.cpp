@@ -136,6 +136,28 @@ TEST_CASE("shares are in percent and end at 100; epochs are whole; bars say thei
   CHECK_THROWS_AS(bars.svg(), skein::ShapeError);
 }
 
+TEST_CASE("a point whose bar of error does not hold it is within the frame, too; an error is not negative", "[draw]") {
+  Plot plot{.title = "t"};
+  plot.series.push_back({.name = "s", .x = {1, 2}, .y = {10, 1}, .low = {1, 1}, .high = {2, 2}});
+  CHECK((plot.y_axis().low <= 1 && plot.y_axis().high >= 10));
+  plot.series[0].y = {-10, 1};
+  CHECK((plot.y_axis().low <= -10 && plot.y_axis().high >= 2));
+  plot.log_y = true;
+  plot.series[0].y = {100, 0.01};
+  CHECK((plot.y_axis().low <= 0.01 && plot.y_axis().high >= 100));
+  plot = {.title = "t"};
+  plot.series.push_back({.name = "s", .x = {1, 2}, .y = {10, 1}, .error = {0, -3}});
+  CHECK_THROWS_WITH(plot.svg(), Catch::Contains("series \"s\" has an error of -3: a bar of error is as long as it says"));
+  for (const std::vector<double>& y : {std::vector<double>{-1.7e308, 1.7e308}, {0, 5e-324}, {5e-324, 5e-324}}) {
+    plot.series[0].y = y;
+    for (const double error : {0.0, 1.7e308}) {
+      plot.series[0].error = {error, error};
+      INFO(plot.svg());
+      CHECK((count(plot.svg(), "inf") == 0 && count(plot.svg(), "nan") == 0));
+    }
+  }
+}
+
 TEST_CASE("two plots stand side by side in one picture", "[draw]") {
   skein::draw::Svg both(1440, 440);
   lines().draw(both);

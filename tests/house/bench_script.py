@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bench starts a bench of several ranks on as many, gives a bench the values of its options though they be names of benches, and
-makes the peer's environment again where it could not be made. bench/first_hour.py names its rows, and a bench tells its Report which
+"""scripts/bench starts a bench of several ranks on as many, with what the caller says to Open MPI, gives a bench the values of its options
+though they be names of benches, adds the figures of all to the file of --json, and makes the peer's environment again where it could not be made. bench/first_hour.py names its rows, and a bench tells its Report which
 parts --only may name.
 
 The script runs in a copy, among programs that stand for CMake, mpirun, Python and the benches.
@@ -14,6 +14,15 @@ import subprocess
 import sys
 import tempfile
 
+COPIES = "OMPI_MCA_btl_vader_single_copy_mechanism"
+BENCH = f"""echo "${{0##*/}} on ${{RANKS:-1}} ranks: $*"
+echo "copies by ${{{COPIES}:-nothing}}"
+while [ $# -gt 0 ]; do
+  if [ "$1" = --json ]; then file=$2; fi                         # the last of several, as in the benches
+  shift
+done
+if [ -n "$file" ]; then echo "${{0##*/}}" >>"$file"; fi
+"""
 PYTHON = """case "$*" in
   *"-m venv"*) mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;;
   *"-m pip"*|*torch*) echo "no network here" >&2; exit 1 ;;
@@ -57,6 +66,14 @@ def faults_of(root):
         said = call(root, *arguments, SKEIN_PEER_PYTHON="/bin/true")
         if [line for line in said.splitlines() if "ranks:" in line] != wanted:
             faults.append(f"scripts/bench {' '.join(arguments)} is not {wanted}: {said.strip()}")
+    for value, wanted in ((None, "none"), ("cma", "cma")):
+        said = call(root, "shared_memory", SKEIN_PEER_PYTHON="/bin/true", **({COPIES: value} if value else {}))
+        if f"copies by {wanted}" not in said:
+            faults.append(f"scripts/bench with {COPIES}={value} does not start ranks with {wanted}: {said.strip()}")
+    call(root, "all", "--quick", "--json", "figures.json", SKEIN_PEER_PYTHON="/bin/true")
+    figures = root / "figures.json"
+    if (figures.read_text().split() if figures.exists() else []) != sorted(source.stem for source in (root / "bench").glob("*.cpp")):
+        faults.append("scripts/bench all --json FILE does not add the figures of every bench to the file")
     said = call(root, "--peer")
     if (root / "build/peer-venv").exists() or "no peer" not in said:
         faults.append(f"scripts/bench keeps a peer's environment that could not be made: {said.strip()}")
@@ -76,7 +93,7 @@ def check(repository):
         (root / "bench").mkdir()
         for source in (repository / "bench").glob("*.cpp"):
             shutil.copy(source, root / "bench")
-            program(root / "build/bench/bench" / source.stem, 'echo "${0##*/} on ${RANKS:-1} ranks: $*"\n')
+            program(root / "build/bench/bench" / source.stem, BENCH)
         return faults_of(root)
 
 

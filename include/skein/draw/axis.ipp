@@ -2,6 +2,7 @@
 // The bodies of axis.hpp.
 #pragma once
 #include <algorithm>
+#include <limits>
 
 #include "axis.hpp"
 
@@ -16,15 +17,18 @@ SKEIN_INLINE double Axis::at(double value) const {
 }
 
 SKEIN_INLINE Axis Axis::linear(double least, double greatest, int intervals) {
-  if (const double largest = std::max(std::fabs(least), std::fabs(greatest)); !(greatest - least > 1e-12 * largest)) {
-    const double around = std::fabs(least) > 0 ? std::fabs(least) * 0.1 : 0.5;
-    greatest = least + around;
-    least -= around;
+  constexpr double most = std::numeric_limits<double>::max(), least_length = 1e-300;  // shorter, steps have no digits
+  const double largest = std::max(std::fabs(least), std::fabs(greatest));
+  if (!(greatest - least > std::max(1e-12 * largest, least_length))) {
+    const double around = std::fabs(least) * 0.1 > least_length ? std::fabs(least) * 0.1 : 0.5;
+    greatest = std::min(least + around, most);
+    least = std::max(least - around, -most);
   }
   const double step = round_step((greatest / 2 - least / 2) / intervals * 2);
-  Axis axis{std::floor(least / step + 1e-9) * step, std::ceil(greatest / step - 1e-9) * step, false, {}};
-  const int count = static_cast<int>((axis.high / 2 - axis.low / 2) / step * 2 + 0.5);
-  for (int i = 0; i <= count; ++i) axis.ticks.push_back(axis.low + i * step);
+  const double first = std::floor(least / step + 1e-9), last = std::ceil(greatest / step - 1e-9);
+  Axis axis{std::max(first * step, -most), std::min(last * step, most), false, {}};
+  for (double i = first; i <= last; ++i)
+    if (std::isfinite(i * step)) axis.ticks.push_back(i * step);
   return axis;
 }
 

@@ -64,7 +64,8 @@ struct Plot {
   double place_x(double x) const { return at_x(x_axis(), x); }
   double place_y(double y) const { return at_y(y_axis(), y); }
 
-  /// The picture as a text. Throws ShapeError where a series has values of different number.
+  /// The picture as a text. Throws ShapeError where a series has values of different number, ArgumentError where it has a
+  /// negative error.
   std::string svg() const;
   /// Into a picture that has room for it, so far from its left.
   void draw(Svg& picture, double from_left = 0) const;

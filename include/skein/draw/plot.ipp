@@ -13,7 +13,8 @@ SKEIN_INLINE std::pair<double, double> Series::ends(std::size_t i) const {
   const bool given = !low.empty() && std::isfinite(low[i]) && std::isfinite(high[i]);
   if (given) return {low[i], high[i]};
   const double e = !error.empty() && std::isfinite(error[i]) ? error[i] : 0;
-  return {y[i] - e, y[i] + e};
+  constexpr double most = std::numeric_limits<double>::max();
+  return {std::max(y[i] - e, -most), std::min(y[i] + e, most)};
 }
 
 SKEIN_INLINE bool Plot::any() const {
@@ -48,6 +49,8 @@ SKEIN_INLINE void Plot::check() const {
     if (s.y.size() != n || !fits(s.error))
       throw ShapeError(series_has + std::to_string(s.y.size()) + " values and " + std::to_string(s.error.size()) + " errors" +
                        places);
+    for (const double e : s.error)
+      if (e < 0) throw ArgumentError(series_has + "an error of " + significant(e) + ": a bar of error is as long as it says");
     if (!fits(s.low) || s.low.size() != s.high.size())
       throw ShapeError(series_has + std::to_string(s.low.size()) + " values of low and " + std::to_string(s.high.size()) +
                        " of high" + places);
@@ -64,7 +67,8 @@ SKEIN_INLINE Plot::Range Plot::range(const char* name, bool logarithmic, std::ve
         throw ArgumentError("plot \"" + title + "\": series \"" + s.name + "\" has " + significant(v) + " on the logarithmic " +
                             name + " axis: it takes positive values");
       const auto [low, high] = values == &Series::y ? s.ends(i) : std::pair{v, v};
-      range.least = std::min(range.least, logarithmic && low <= 0 ? v : low), range.greatest = std::max(range.greatest, high);
+      range.least = std::min({range.least, v, logarithmic && low <= 0 ? v : low});
+      range.greatest = std::max({range.greatest, v, high});  // a bar need not hold its value
     }
   if (!(range.least <= range.greatest)) return logarithmic ? Range{1, 10} : Range{0, 1};
   return range;

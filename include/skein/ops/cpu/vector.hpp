@@ -10,6 +10,9 @@
 SKEIN_BEGIN_INTRINSICS
 #include <xsimd/xsimd.hpp>
 SKEIN_END_INTRINSICS
+#if XSIMD_VERSION_MAJOR != 8
+#error "skein takes xsimd 8, 9 has other names: let its headers come first, or compile with -DSKEIN_WITH_XSIMD=0"
+#endif
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
