@@ -8,7 +8,9 @@
 //
 // A function of (EpochRecord&, FitControl&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with
 // template <class Archive> void serialize(Archive&, unsigned version) keeps its state in checkpoints; with std::string saved_as()
-// beside it, a file whose state in this place is of another name is refused.
+// beside it, a file whose state in this place is of another name is refused. One that asks to keep weights may say by a
+// bool keeps_weights() const that it does not; a training that goes on has those of a file only where whoever kept them may be
+// among its callbacks.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -49,6 +51,11 @@ template <class T> concept HasWatch = requires(const T& t) {
   { t.watch } -> std::same_as<const Watch&>;
 };
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
+template <class T> concept HasControl =
+    HasFitBegin<T> || HasEpochBegin<T> || HasEpochEnd<T> || HasStepEnd<T> || std::invocable<T&, EpochRecord&, FitControl&>;
+template <class T> concept SaysItKeeps = requires(const T& t) {
+  { t.keeps_weights() } -> std::convertible_to<bool>;
+};
 template <class T> concept HasNamedState = HasState<T> && requires(T t) { std::string(t.saved_as()); };
 }  // namespace detail
 
@@ -105,6 +112,8 @@ class AnyCallback {
   bool adds_scores() const { return held_->adds_scores(); }
   /// The name of its state in files; empty where it has none.
   std::string saved_as() { return held_->saved_as(); }
+  /// Weights may be its that one of this name has kept, which keeps some again; "": of one without a name, or not known.
+  bool keeps_weights_of(const std::string& name) { return held_->keeps_weights_of(name); }
   void serialize(OutArchive& archive, unsigned) { held_->save(archive); }
   void serialize(InArchive& archive, unsigned) { held_->load(archive); }
 
@@ -122,6 +131,7 @@ class AnyCallback {
     virtual const Watch* watch() const = 0;
     virtual bool adds_scores() const = 0;
     virtual std::string saved_as() = 0;
+    virtual bool keeps_weights_of(const std::string&) = 0;
     virtual void save(OutArchive&) = 0;
     virtual void load(InArchive&) = 0;
   };
@@ -164,6 +174,11 @@ class AnyCallback {
     std::string saved_as() override {
       if constexpr (detail::HasNamedState<Inner>) return inner().saved_as();
       else return {};
+    }
+    bool keeps_weights_of(const std::string& name) override {
+      if constexpr (!detail::HasControl<Inner>) return false;
+      else if constexpr (detail::SaysItKeeps<Inner>) return inner().keeps_weights() && (name.empty() || name == saved_as());
+      else return name == saved_as();
     }
     void save([[maybe_unused]] OutArchive& archive) override {
       if constexpr (detail::HasState<Inner>) (archive & inner());
@@ -212,9 +227,17 @@ class Callbacks {
   std::vector<std::string> load_by_name(std::span<const std::byte> bytes, const std::string& path);
   /// How many a file has the states of.
   static std::uint64_t saved_in(std::span<const std::byte> bytes);
+  /// The name of the one that has asked last, in a hook, to keep the weights; empty where it has none, or none has.
+  const std::string& keeper() const { return keeper_; }
+  /// Weights that one of this name has kept may be of one of these.
+  bool keeps_weights_of(const std::string& name);
 
  private:
+  /// Calls a hook of all, and sees which one asks to keep the weights.
+  template <class Hook> void each(FitControl& control, const Hook& hook);
+
   std::vector<AnyCallback> all_;
+  std::string keeper_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

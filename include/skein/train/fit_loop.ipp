@@ -53,11 +53,9 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
 
 /// Runs the epochs that are left, of `count` batches each.
 template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t count) {
+  agree_on_callbacks(work);
   work.callbacks.on_fit_begin(work.control);
   agree_on_control(work);
-  double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
-  work.steps.reduce(wanted);
-  work.steps_wanted = wanted[0] > 0;
   const double now = seconds_now();
   work.signals.begin(now), work.figures.begin(now);
   work.seen = work.steps.steps();

@@ -76,6 +76,7 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
     place_.sums = {};
     place_.samples = 0;
     place_.rate_factor = 1;
+    place_.kept_by.clear();
     place_.first_step = training.steps();
     history_ = History{};
   }

@@ -88,6 +88,7 @@ template <class Scalar> class FitSteps : public JudgedTraining<Scalar> {
   /// Keeps a copy of weights and buffers, in place of the one before; and gives it back to the model.
   virtual void keep_weights() = 0;
   virtual bool has_kept_weights() = 0;
+  virtual void forget_kept_weights() = 0;
   virtual void give_back_weights() = 0;
 
  protected:

@@ -104,6 +104,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   }
   std::string part_not_finite() override { return first_part_not_finite(train_step_, host_); }
   void keep_weights() override { kept_.keep(train_step_); }
+  void forget_kept_weights() override { kept_ = {}; }
   void give_back_weights() override { kept_.give_back(train_step_); }
   /// On a server: if those that train give kept weights back, which they say in FitLoop::end.
   void take_kept_weights() {

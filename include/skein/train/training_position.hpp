@@ -28,7 +28,7 @@ struct EpochOrder {
 
 /// Where a training stands: epochs before this fit, epochs and steps of it, and the sums of the epoch that is going on.
 struct TrainingPosition {
-  static constexpr unsigned archive_version = 3;
+  static constexpr unsigned archive_version = 4;
   std::int64_t base = 0, epoch = 0, step = 0;
   std::int64_t samples = 0;
   nn::LossSums sums{};
@@ -39,12 +39,16 @@ struct TrainingPosition {
   bool ended = false;           // a callback ended the fit for good; from version 2 on
   /// Where a step's sums are each rank's own: the three numbers of `sums` of each; from version 3 on.
   std::vector<double> sums_of_ranks{};
+  /// The name of rank 0's callback that has asked for the weights that are kept; empty where it has none, another rank's asked,
+  /// or none has; from version 4 on.
+  std::string kept_by{};
 
   template <class Archive> void serialize(Archive& archive, unsigned version) {
     (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
     if (version >= 1) (archive & first_step & rate_factor & order);
     if (version >= 2) (archive & ended);
     if (version >= 3) (archive & sums_of_ranks);
+    if (version >= 4) (archive & kept_by);
     if constexpr (Archive::is_loading::value)
       if (base < 0 || epoch < 0 || step < 0 || samples < 0 || first_step < 0 || order.batch < 0 || base > 1'000'000'000 ||
           epoch > 1'000'000'000 || !(rate_factor >= 0))
