@@ -39,6 +39,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
+  work.place_schedule();
   predicted_ = 0;
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
@@ -223,7 +224,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
 /// Ends an epoch whose last step had been made when the training was saved.
 template <class Scalar> void FitLoop<Scalar>::end_loaded_epoch(Work& work) {
   work.figures.begin_epoch(place().samples);
-  work.factor = factor_of(work.schedule, work.steps.steps() - 1 - place().first_step) * place().rate_factor;
+  work.factor_of_step(1);
   work.steps.epoch_begins(place().base + place().epoch);
   end_epoch(work);
 }

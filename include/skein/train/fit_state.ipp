@@ -77,6 +77,7 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
     place_.samples = 0;
     place_.rate_factor = 1;
     place_.kept_by.clear();
+    place_.updates_of_epoch = place_.schedule_shift = 0;
     place_.first_step = training.steps();
     history_ = History{};
   }
