@@ -47,6 +47,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   try {
     return epochs(work, count);
   } catch (...) {  // a file that is saved now has the callbacks as they are
+    take_control_alone(work);
     state_.keep_callbacks();
     throw;
   }
@@ -63,6 +64,7 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
   while (place().epoch < work.options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
     agree_on_control(work);
+    if (work.control.stopping()) break;
     if (place().step < count) epoch(work);
     else end_loaded_epoch(work);
     if (work.options.checkpoint.every == 0 && place().epoch < work.options.epochs && !work.control.stopping())
