@@ -112,6 +112,20 @@ TEST_CASE("a fit that is stopped when an epoch begins makes no step of it, and g
   }
 }
 
+TEST_CASE("options of callbacks that are none are refused before the fit begins: the next one goes on", "[train]") {
+  const support::Points points(48, {1, {5}});
+  const support::TemporaryFolder folder;
+  Model first{sk::Seed{3}}, second{sk::Seed{4}};
+  auto trainer = trainer_of(first), rest = trainer_of(second);
+  trainer.fit(points.set(), options({sk::train::EarlyStopping{.patience = 9}, StopsBefore{3}}));
+  trainer.save(folder / "two");
+  rest.load(folder / "two");
+  CHECK_THROWS_AS(rest.fit(points.set(), options({sk::train::EarlyStopping{.patience = -1}, StopsBefore{-1}})),
+                  sk::ArgumentError);
+  CHECK(rest.fit(points.set(), options({sk::train::EarlyStopping{.patience = 9}, StopsBefore{-1}})).size() == 4);
+  CHECK(rest.train_step().steps() == 16);
+}
+
 namespace {
 /// A fit of steps of two batches.
 sk::FitOptions accumulating(sk::train::Callbacks callbacks) {

@@ -31,9 +31,10 @@ SKEIN_INLINE bool Callbacks::wants_steps() const {
   return false;
 }
 
-SKEIN_INLINE void Callbacks::check_watches(const EpochRecord& measured) {
+SKEIN_INLINE void Callbacks::check(const EpochRecord& measured) {
   bool more = false;  // names of a callback's own, which those behind it may watch
   for (AnyCallback& each : all_) {
+    each.check_options();
     more = more || each.adds_scores();
     const std::string name = each.saved_as();
     if (const Watch* const watch = each.watch()) check_watch(measured, *watch, name.empty() ? "a callback" : name.c_str(), more);

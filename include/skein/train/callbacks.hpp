@@ -28,7 +28,7 @@ struct EarlyStopping {
   double least_change = 0;
   bool restore_best = false;
 
-  void on_fit_begin(FitControl&);
+  void check_options() const;
   void on_epoch_end(EpochRecord& epoch, FitControl& control);
   bool keeps_weights() const { return restore_best; }
   static std::string saved_as() { return "EarlyStopping"; }
@@ -68,7 +68,7 @@ struct ReduceOnPlateau {
   int cooldown = 0;
   double least_factor = 0;
 
-  void on_fit_begin(FitControl&);
+  void check_options() const;
   void on_epoch_end(EpochRecord& epoch, FitControl& control);
   static std::string saved_as() { return "ReduceOnPlateau"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & bad_epochs & cooling); }

@@ -51,7 +51,7 @@ template <class Scalar> struct FitWork {
         judge(asked, known, o), figures(asked, known) {
     const std::int64_t count = updates_of_epoch(asked, all.training(), o.step.accumulate);
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
-    callbacks.check_watches(what_is_measured(known, all.validation() != nullptr, metrics));
+    callbacks.check(what_is_measured(known, all.validation() != nullptr, metrics));
     check_rate(asked.rate());
     check_schedule(schedule, o.epochs * count, count);
   }
