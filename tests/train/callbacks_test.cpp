@@ -144,7 +144,7 @@ TEST_CASE("a watched name that a fit will not measure is refused before it, unle
   measured.validation.set("top-3", 0);
   const auto says = [&](Callbacks callbacks) -> std::string {
     try {
-      callbacks.check_watches(measured);
+      callbacks.check(measured);
     } catch (const skein::ArgumentError& e) { return e.what(); }
     return "";
   };
@@ -386,25 +386,22 @@ TEST_CASE("the state of callbacks that a file of an earlier version has, without
 TEST_CASE("the reduction on a plateau agrees with PyTorch's ReduceLROnPlateau") {
   AnyCallback reduce{ReduceOnPlateau{.factor = 0.5, .patience = 2, .cooldown = 1, .least_factor = 0.1}};
   FitControl control;
-  reduce.on_fit_begin(control);
+  reduce.check_options();
   for (std::size_t e = 0; e < fixtures::plateau_metrics.size(); ++e) {
     auto record = epoch(static_cast<int>(e) + 1, fixtures::plateau_metrics[e]);
     reduce.on_epoch_end(record, control);
     CHECK(control.rate_factor() == Approx(fixtures::plateau_lr[e]));
   }
   AnyCallback wrong{ReduceOnPlateau{.factor = 2}};
-  CHECK_THROWS_WITH(wrong.on_fit_begin(control), "ReduceOnPlateau: .factor must be between 0 and 1");
-  CHECK_THROWS_WITH(ReduceOnPlateau{.patience = -1}.on_fit_begin(control),
-                    "ReduceOnPlateau: .patience is -1: give 0 or more epochs");
-  CHECK_THROWS_WITH(ReduceOnPlateau{.cooldown = -1}.on_fit_begin(control),
-                    "ReduceOnPlateau: .cooldown is -1: give 0 or more epochs");
-  CHECK_THROWS_WITH(ReduceOnPlateau{.threshold = not_measured}.on_fit_begin(control),
+  CHECK_THROWS_WITH(wrong.check_options(), "ReduceOnPlateau: .factor must be between 0 and 1");
+  CHECK_THROWS_WITH(ReduceOnPlateau{.patience = -1}.check_options(), "ReduceOnPlateau: .patience is -1: give 0 or more epochs");
+  CHECK_THROWS_WITH(ReduceOnPlateau{.cooldown = -1}.check_options(), "ReduceOnPlateau: .cooldown is -1: give 0 or more epochs");
+  CHECK_THROWS_WITH(ReduceOnPlateau{.threshold = not_measured}.check_options(),
                     "ReduceOnPlateau: .threshold is nan: give 0 or more");
-  CHECK_THROWS_WITH(ReduceOnPlateau{.least_factor = 2}.on_fit_begin(control),
+  CHECK_THROWS_WITH(ReduceOnPlateau{.least_factor = 2}.check_options(),
                     "ReduceOnPlateau: .least_factor is 2: give a share of the rate, from 0 to 1");
-  CHECK_THROWS_WITH(EarlyStopping{.patience = -1}.on_fit_begin(control), "EarlyStopping: .patience is -1: give 0 or more epochs");
-  CHECK_THROWS_WITH(EarlyStopping{.least_change = -0.1}.on_fit_begin(control),
-                    "EarlyStopping: .least_change is -0.1: give 0 or more");
+  CHECK_THROWS_WITH(EarlyStopping{.patience = -1}.check_options(), "EarlyStopping: .patience is -1: give 0 or more epochs");
+  CHECK_THROWS_WITH(EarlyStopping{.least_change = -0.1}.check_options(), "EarlyStopping: .least_change is -0.1: give 0 or more");
 }
 
 TEST_CASE("the reduction on a plateau takes a finite value for better than an infinite one") {

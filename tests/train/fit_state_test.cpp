@@ -88,6 +88,7 @@ TEST_CASE("a loaded training goes on at its step, unless its place or its data s
     state.begin(order, 4, 3, none, training);
     CHECK((state.position().step == 3 && state.position().base == 2 && state.position().first_step == 30));
     CHECK(!state.loaded());
+    CHECK(state.seed_of({}, sk::Seed{3}).value == 3);  // of the fit behind it, which is a new one
   }
   SECTION("with an epoch that is shorter than its step") {
     CHECK_THROWS_WITH(state.begin(order, 2, 3, none, training),
@@ -149,6 +150,23 @@ TEST_CASE("on rank 0 too callbacks may be others where the loaded fit had made a
   train::Callbacks others{[](train::EpochRecord&) {}, std::ref(same)};
   state.begin(order, 4, 3, others, training);
   CHECK(same.best.epoch == 2);
+}
+
+TEST_CASE("on rank 0 too callbacks may be others where the loaded fit has ended and there is none to be made") {
+  train::EarlyStopping stopping;
+  stopping.best.value = 0.25, stopping.best.epoch = 2;
+  const auto bytes = train::to_bytes(train::Callbacks{stopping});
+  train::FileRecords saved = records();
+  saved.callbacks.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  SECTION("after all its epochs") { saved.place.step = 0, saved.place.running = false; }
+  SECTION("since a callback has ended it") { saved.place.ended = true; }
+  FitState state;
+  state.resume({}, std::move(saved));
+  train::EarlyStopping same;
+  train::Callbacks others{[](train::EpochRecord&) {}, std::ref(same)};
+  state.end_without_fit(others, 0);
+  CHECK(same.best.epoch == 2);
+  CHECK(state.seed_of({}, sk::Seed{3}).value == 3);
 }
 
 TEST_CASE("why callbacks could not be written down is forgotten where another training is loaded") {

@@ -3,7 +3,9 @@
 // depend on the precision.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <numeric>
 #include <string>
@@ -260,6 +262,23 @@ TEST_CASE("a step that was skipped has no part in the figures of its epoch, and 
     CHECK(std::isfinite(history.back().training.loss));
     CHECK(std::isfinite(history.best().training.loss));
   });
+}
+
+TEST_CASE("a fit that names no scaling of the loss has that of the train step, and skips its steps as such", "[train]") {
+  using Half = sk::Model<nn::Linear<3>, sk::Shape<1>, sk::Cpu, sk::precision::bf16>;
+  Half model{sk::Seed{1}};
+  {
+    const auto lease = model.modify();
+    std::fill_n(lease.data(), model.parameters().size, 0.0f);
+    lease[Half::parameter("bias").offset] = 0.1f;
+  }
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 1e-9f}};
+  trainer.train_step().set_loss_scaling({.initial = 3e38, .interval = 0, .greatest = 3e38});
+  const auto data = sk::data::from_tensors(std::vector<float>(24, 1000), sk::Extents{1, {1}}, std::vector<std::int32_t>(24, 0));
+  const sk::History history = trainer.fit(data, {.batch = 1, .progress = false, .threads = 1});
+  REQUIRE(trainer.train_step().loss_scaler().skipped() > 5);
+  REQUIRE(trainer.train_step().steps() > 5);
+  CHECK(history.back().training.accuracy == 1);  // of those that were made, all
 }
 
 TEST_CASE("what cannot be scaled is refused", "[train]") {

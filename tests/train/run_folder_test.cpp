@@ -433,6 +433,50 @@ TEST_CASE("two fits of a program have a folder each, and both go on", "[train]")
   CHECK(both(-1) == resumed);
 }
 
+TEST_CASE("the seed of one fit is not the next one's, whether or not the program was killed in the first", "[train]") {
+  const support::TemporaryFolder folder;
+  const Points points;
+  const auto data = points.set();
+  const auto both = [&](std::int64_t killed) {
+    Model model{sk::Seed{3}};
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
+    sk::FitOptions first = killed_at(options_of(folder / "first"), killed);
+    first.seed = sk::Seed{5};
+    trainer.fit(data, first);
+    trainer.fit(data, killed_at(options_of(folder / "second"), killed));
+    return std::vector<float>(model.parameters().begin(), model.parameters().end());
+  };
+  const auto expected = both(-1);
+  const auto begin_anew = [&] {
+    for (const char* run : {"first", "second"}) std::filesystem::remove_all(folder / run);
+  };
+  begin_anew();
+  CHECK_THROWS_AS(both(16), Killed);
+  CHECK(both(-1) == expected);
+  begin_anew();
+  CHECK_THROWS_AS(both(25), Killed);  // in the first step of the second fit: the first has nothing to do then
+  CHECK(both(-1) == expected);
+}
+
+TEST_CASE("a finished program that is started again may have another callback, and has nothing to do", "[train]") {
+  const support::TemporaryFolder folder;
+  for (const bool finishes : {false, true}) {
+    const std::string run = folder / (finishes ? "finished" : "ended");
+    const auto with = [&](sk::train::Callbacks callbacks) {
+      sk::FitOptions o = options_of(run);
+      o.callbacks = std::move(callbacks);
+      o.callbacks.add(AtStep{[&](std::int64_t step, sk::train::FitControl& c) {
+        if (finishes && step == 9) c.finish("enough");
+      }});
+      return o;
+    };
+    const Outcome whole = alone(with({sk::train::EarlyStopping{}}));
+    CHECK(alone(with({sk::train::ReduceOnPlateau{}, sk::train::EarlyStopping{}})) == whole);
+    const auto of_rank = [&](sk::ThreadComm& world) { return sk::parallel::DataParallel{world}; };
+    CHECK(on_ranks(2, with({sk::train::ReduceOnPlateau{}}), of_rank) == whole);
+  }
+}
+
 TEST_CASE("a training of another network in the same folder is told to take one of its own", "[train]") {
   const support::TemporaryFolder folder;
   const Points points;

@@ -477,7 +477,7 @@ TEST_CASE("the place in a file of the version before this one is read, and a for
   CHECK(at.order.batch == 0);
   CHECK_NOTHROW(sk::train::check_order(at, {.seed = 1, .batch = 32}));  // nothing is known of it
   CHECK_THROWS_WITH(sk::train::from_bytes(bytes(0, -4), at, "a file", 0), Catch::Contains("the place of the training is none"));
-  CHECK_THROWS_AS(sk::train::from_bytes(bytes(4, 4), at, "a file", 0), sk::train::VersionError);
+  CHECK_THROWS_AS(sk::train::from_bytes(bytes(5, 4), at, "a file", 0), sk::train::VersionError);
   sk::train::TrainingPosition forged;
   forged.first_step = std::numeric_limits<std::int64_t>::min();  // which no step less is a number
   CHECK_THROWS_WITH(sk::train::from_bytes(sk::train::to_bytes(forged), at, "a file", 0),

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the callbacks and the signals of one rank ask for becomes what all ranks do: stop, keep weights, another rate.
 #pragma once
+#include <string>
+
 #include "../core/clock.hpp"
 #include "../core/error.hpp"
 #include "fit_work.hpp"
@@ -14,10 +16,18 @@ template <class Scalar> void stop_at_signal(FitWork<Scalar>& work, const double*
   if (work.signals.take(of_all)) work.control.stop(name_of_signal(work.signals.ending()));
 }
 
+/// Keeps them for the callback of this name.
+template <class Scalar> void keep_weights(FitWork<Scalar>& work, const std::string& name) {
+  work.steps.keep_weights();
+  work.place.kept_by = name;
+  work.control.agree_to_keep(false, work.place.rate_factor);
+}
+
 /// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
 template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
   FitControl& control = work.control;
   const FitFacts& facts = work.facts;
+  const bool keeps = control.keeps_weights();
   if (facts.ranks > 1) {
     double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
                        facts.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
@@ -37,8 +47,29 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
     throw ArgumentError(
         "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
   if (!control.keeps_weights()) return;
-  work.steps.keep_weights();
-  control.agree_to_keep(false, work.place.rate_factor);
+  keep_weights(work, keeps ? work.callbacks.keeper() : std::string());
+}
+
+/// An exception ends the fit of this rank: a file that is saved now has no batch behind the last step, and what callbacks have
+/// asked for before one of them threw.
+template <class Scalar> void take_control_alone(FitWork<Scalar>& work) {
+  work.steps.give_up_accumulation();
+  work.place.rate_factor = work.control.rate_factor();
+  if (work.control.keeps_weights()) try {
+      keep_weights(work, work.callbacks.keeper());
+    } catch (...) {  // the exception that ends the fit is the one to hear of
+    }
+}
+
+/// What a callback of any rank wants of the fit that begins: records of steps, after which all ranks agree then; the weights that
+/// a loaded training kept, which are nobody's else.
+template <class Scalar> void agree_on_callbacks(FitWork<Scalar>& work) {
+  double wanted[2] = {work.callbacks.wants_steps() ? 1.0 : 0.0, work.callbacks.keeps_weights_of(work.place.kept_by) ? 1.0 : 0.0};
+  work.steps.reduce(wanted);
+  work.steps_wanted = wanted[0] > 0;
+  if (wanted[1] > 0) return;
+  work.steps.forget_kept_weights();
+  work.place.kept_by.clear();
 }
 
 /// All ranks throw after what all have done together.

@@ -8,7 +8,10 @@
 //
 // A function of (EpochRecord&, FitControl&) or of (EpochRecord&) is a callback too: it runs at the end of each epoch. One with
 // template <class Archive> void serialize(Archive&, unsigned version) keeps its state in checkpoints; with std::string saved_as()
-// beside it, a file whose state in this place is of another name is refused.
+// beside it, a file whose state in this place is of another name is refused. What void check_options() const throws, fit throws
+// before it begins, so that a training that was loaded may still go on. One that asks to keep weights may say by a
+// bool keeps_weights() const that it does not; a training that goes on has those of a file only where whoever kept them may be
+// among its callbacks.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -49,6 +52,12 @@ template <class T> concept HasWatch = requires(const T& t) {
   { t.watch } -> std::same_as<const Watch&>;
 };
 template <class T> concept HasState = requires(T t, OutArchive& archive) { t.serialize(archive, 0u); };
+template <class T> concept ChecksOptions = requires(const T& t) { t.check_options(); };
+template <class T> concept HasControl =
+    HasFitBegin<T> || HasEpochBegin<T> || HasEpochEnd<T> || HasStepEnd<T> || std::invocable<T&, EpochRecord&, FitControl&>;
+template <class T> concept SaysItKeeps = requires(const T& t) {
+  { t.keeps_weights() } -> std::convertible_to<bool>;
+};
 template <class T> concept HasNamedState = HasState<T> && requires(T t) { std::string(t.saved_as()); };
 }  // namespace detail
 
@@ -97,6 +106,8 @@ class AnyCallback {
   void on_epoch_end(EpochRecord& record, FitControl& control) { held_->on_epoch_end(record, control); }
   void on_step_end(const StepRecord& record, FitControl& control) { held_->on_step_end(record, control); }
   void on_update(std::int64_t step) { held_->on_update(step); }
+  /// Throws where its options are none.
+  void check_options() { held_->check_options(); }
   /// Whether the trainer has to make step records for it (the loss of a step costs a reduction over ranks).
   bool wants_steps() const { return held_->wants_steps(); }
   /// What it looks at after each epoch: its member `watch`; null where it has none.
@@ -105,6 +116,8 @@ class AnyCallback {
   bool adds_scores() const { return held_->adds_scores(); }
   /// The name of its state in files; empty where it has none.
   std::string saved_as() { return held_->saved_as(); }
+  /// Weights may be its that one of this name has kept, which keeps some again; "": of one without a name, or not known.
+  bool keeps_weights_of(const std::string& name) { return held_->keeps_weights_of(name); }
   void serialize(OutArchive& archive, unsigned) { held_->save(archive); }
   void serialize(InArchive& archive, unsigned) { held_->load(archive); }
 
@@ -118,10 +131,12 @@ class AnyCallback {
     virtual void on_epoch_end(EpochRecord&, FitControl&) = 0;
     virtual void on_step_end(const StepRecord&, FitControl&) = 0;
     virtual void on_update(std::int64_t) = 0;
+    virtual void check_options() const = 0;
     virtual bool wants_steps() const = 0;
     virtual const Watch* watch() const = 0;
     virtual bool adds_scores() const = 0;
     virtual std::string saved_as() = 0;
+    virtual bool keeps_weights_of(const std::string&) = 0;
     virtual void save(OutArchive&) = 0;
     virtual void load(InArchive&) = 0;
   };
@@ -151,6 +166,9 @@ class AnyCallback {
     void on_update([[maybe_unused]] std::int64_t step) override {
       if constexpr (detail::HasUpdate<Inner>) inner().on_update(step);
     }
+    void check_options() const override {
+      if constexpr (detail::ChecksOptions<Inner>) inner().check_options();
+    }
     bool wants_steps() const override { return detail::HasStepEnd<Inner>; }
     const Watch* watch() const override {
       if constexpr (detail::HasWatch<Inner>) return &inner().watch;
@@ -164,6 +182,11 @@ class AnyCallback {
     std::string saved_as() override {
       if constexpr (detail::HasNamedState<Inner>) return inner().saved_as();
       else return {};
+    }
+    bool keeps_weights_of(const std::string& name) override {
+      if constexpr (!detail::HasControl<Inner>) return false;
+      else if constexpr (detail::SaysItKeeps<Inner>) return inner().keeps_weights() && (name.empty() || name == saved_as());
+      else return name == saved_as();
     }
     void save([[maybe_unused]] OutArchive& archive) override {
       if constexpr (detail::HasState<Inner>) (archive & inner());
@@ -190,9 +213,9 @@ class Callbacks {
   void add(AnyCallback callback);
   std::size_t size() const { return all_.size(); }
   bool wants_steps() const;
-  /// Throws ArgumentError where one watches what the fit's epochs will not have, or in the direction that is not better.
-  /// `measured`: an epoch's record with what the fit itself measures.
-  void check_watches(const EpochRecord& measured);
+  /// Throws what their check_options() throw, and ArgumentError where one watches what the fit's epochs will not have, or in the
+  /// direction that is not better. `measured`: an epoch's record with what the fit itself measures.
+  void check(const EpochRecord& measured);
 
   void on_fit_begin(FitControl& control);
   void on_fit_end(const History& history);
@@ -212,9 +235,17 @@ class Callbacks {
   std::vector<std::string> load_by_name(std::span<const std::byte> bytes, const std::string& path);
   /// How many a file has the states of.
   static std::uint64_t saved_in(std::span<const std::byte> bytes);
+  /// The name of the one that has asked last, in a hook, to keep the weights; empty where it has none, or none has.
+  const std::string& keeper() const { return keeper_; }
+  /// Weights that one of this name has kept may be of one of these.
+  bool keeps_weights_of(const std::string& name);
 
  private:
+  /// Calls a hook of all, and sees which one asks to keep the weights.
+  template <class Hook> void each(FitControl& control, const Hook& hook);
+
   std::vector<AnyCallback> all_;
+  std::string keeper_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

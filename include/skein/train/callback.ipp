@@ -31,17 +31,26 @@ SKEIN_INLINE bool Callbacks::wants_steps() const {
   return false;
 }
 
-SKEIN_INLINE void Callbacks::check_watches(const EpochRecord& measured) {
+SKEIN_INLINE void Callbacks::check(const EpochRecord& measured) {
   bool more = false;  // names of a callback's own, which those behind it may watch
   for (AnyCallback& each : all_) {
+    each.check_options();
     more = more || each.adds_scores();
     const std::string name = each.saved_as();
     if (const Watch* const watch = each.watch()) check_watch(measured, *watch, name.empty() ? "a callback" : name.c_str(), more);
   }
 }
 
+template <class Hook> void Callbacks::each(FitControl& control, const Hook& hook) {
+  for (AnyCallback& own : all_) {
+    const bool asked = control.keeps_weights();
+    hook(own);
+    if (!asked && control.keeps_weights()) keeper_ = own.saved_as();
+  }
+}
+
 SKEIN_INLINE void Callbacks::on_fit_begin(FitControl& control) {
-  for (auto& each : all_) each.on_fit_begin(control);
+  each(control, [&](AnyCallback& own) { own.on_fit_begin(control); });
 }
 
 SKEIN_INLINE void Callbacks::on_fit_end(const History& history) {
@@ -49,15 +58,15 @@ SKEIN_INLINE void Callbacks::on_fit_end(const History& history) {
 }
 
 SKEIN_INLINE void Callbacks::on_epoch_begin(int epoch, FitControl& control) {
-  for (auto& each : all_) each.on_epoch_begin(epoch, control);
+  each(control, [&](AnyCallback& own) { own.on_epoch_begin(epoch, control); });
 }
 
 SKEIN_INLINE void Callbacks::on_epoch_end(EpochRecord& record, FitControl& control) {
-  for (auto& each : all_) each.on_epoch_end(record, control);
+  each(control, [&](AnyCallback& own) { own.on_epoch_end(record, control); });
 }
 
 SKEIN_INLINE void Callbacks::on_step_end(const StepRecord& record, FitControl& control) {
-  for (auto& each : all_) each.on_step_end(record, control);
+  each(control, [&](AnyCallback& own) { own.on_step_end(record, control); });
 }
 
 SKEIN_INLINE void Callbacks::serialize(OutArchive& archive, unsigned) {
@@ -120,6 +129,12 @@ SKEIN_INLINE std::vector<std::string> Callbacks::load_by_name(std::span<const st
     saved.erase(found);
   }
   return left;
+}
+
+SKEIN_INLINE bool Callbacks::keeps_weights_of(const std::string& name) {
+  for (AnyCallback& own : all_)
+    if (own.keeps_weights_of(name)) return true;
+  return false;
 }
 
 SKEIN_INLINE std::uint64_t Callbacks::saved_in(std::span<const std::byte> bytes) {

@@ -28,8 +28,9 @@ struct EarlyStopping {
   double least_change = 0;
   bool restore_best = false;
 
-  void on_fit_begin(FitControl&);
+  void check_options() const;
   void on_epoch_end(EpochRecord& epoch, FitControl& control);
+  bool keeps_weights() const { return restore_best; }
   static std::string saved_as() { return "EarlyStopping"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best); }
 
@@ -67,7 +68,7 @@ struct ReduceOnPlateau {
   int cooldown = 0;
   double least_factor = 0;
 
-  void on_fit_begin(FitControl&);
+  void check_options() const;
   void on_epoch_end(EpochRecord& epoch, FitControl& control);
   static std::string saved_as() { return "ReduceOnPlateau"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & bad_epochs & cooling); }
@@ -94,6 +95,7 @@ struct TimeLimit {
   bool whole_epochs = false;
   double (*now)() = +[] { return seconds_now(); };
 
+  static bool keeps_weights() { return false; }
   void on_fit_begin(FitControl&) { start = last = last_epoch = now(); }
   void on_step_end(const StepRecord&, FitControl& control);
   void on_epoch_end(const EpochRecord&, FitControl& control);

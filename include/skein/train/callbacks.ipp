@@ -18,7 +18,7 @@ inline void demand_range(const char* option, double value, double most) {
 }
 }  // namespace detail
 
-SKEIN_INLINE void EarlyStopping::on_fit_begin(FitControl&) {
+SKEIN_INLINE void EarlyStopping::check_options() const {
   if (patience < 0) throw ArgumentError(text("EarlyStopping: .patience is {}: give 0 or more epochs", patience));
   detail::demand_range("EarlyStopping: .least_change", least_change, std::numeric_limits<double>::max());
 }
@@ -31,7 +31,7 @@ SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, FitControl& co
   }
 }
 
-SKEIN_INLINE void ReduceOnPlateau::on_fit_begin(FitControl&) {
+SKEIN_INLINE void ReduceOnPlateau::check_options() const {
   if (patience < 0) throw ArgumentError(text("ReduceOnPlateau: .patience is {}: give 0 or more epochs", patience));
   if (!(factor > 0 && factor < 1)) throw ArgumentError("ReduceOnPlateau: .factor must be between 0 and 1");
   if (cooldown < 0) throw ArgumentError(text("ReduceOnPlateau: .cooldown is {}: give 0 or more epochs", cooldown));

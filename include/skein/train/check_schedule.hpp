@@ -20,10 +20,28 @@ inline void check_rate(double rate) {
         "fit: the rate of the optimizer, .lr, is 0, so that nothing is trained: give one above 0; trainer.evaluate(data) looks "
         "at a data set without training");
 }
+/// The step from which on a schedule is 0 until the end of a fit; in a long fit of some steps of its last hundredth, and where
+/// these are 0, of a schedule that stays so.
+inline std::int64_t end_of(const optim::Schedule& schedule, std::int64_t steps) {
+  constexpr std::int64_t most = 100'000;
+  std::int64_t end = steps;
+  if (steps <= most) {
+    while (end > 0 && schedule(end - 1) == 0) --end;
+    return end;
+  }
+  const std::int64_t hundredth = steps / 100 + 2;
+  for (std::int64_t i = 0; i < 1000; ++i)  // at no equal distances, which a period of the schedule might have
+    if (const std::int64_t step = steps - 1 - i * 2654435761 % hundredth; schedule(step) != 0) return step + 1;
+  std::int64_t begin = -1;
+  for (end -= hundredth; end - begin > 1;) {
+    const std::int64_t middle = begin + (end - begin) / 2;
+    (schedule(middle) == 0 ? end : begin) = middle;
+  }
+  return end;
+}
 /// Throws ArgumentError where the end of a fit has the rate 0, since the schedule is shorter.
 inline void check_end(const optim::Schedule& schedule, std::int64_t steps) {
-  std::int64_t end = steps;
-  while (end > 0 && schedule(end - 1) == 0) --end;
+  const std::int64_t end = end_of(schedule, steps);
   if (steps - end <= 1 + steps / 100) return;
   throw ArgumentError(text(
       "fit: the .schedule is 0 from step {} on, so that the last {} of the {} steps train nothing: leave out its length, as in "

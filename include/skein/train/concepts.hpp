@@ -53,6 +53,7 @@ template <class T> concept IsTrainStep = BindsTraining<T> &&
   { c.capacity() } -> std::convertible_to<long>;
   t.prepare(samples);
   { t.step(batch, optim::StepOptions{}) } -> std::same_as<typename T::Sums>;
+  t.give_up_accumulation();  // batches of a step that will not be made
   { t.evaluate(batch, true) } -> std::same_as<typename T::Sums>;
   { c.outputs() } -> std::convertible_to<const typename T::Scalar*>;  // of the batch that was evaluated
   t.memory().enter();

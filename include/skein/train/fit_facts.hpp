@@ -27,7 +27,6 @@ struct FitFacts {
   bool host = true;                          ///< the sums of a step are known after it, without waiting for a device
   bool leaves_out = true;                    ///< a step can be left out before its update: not by a pipeline
   bool sees_all_sums = true;                 ///< before its update, all ranks know the sums of all
-  bool scales_loss = false;                  ///< as it comes, the loss is scaled, and a step that overflows is skipped
   bool in_step = false;                      ///< ranks make each step together, so that a small sum between steps is cheap
   bool asks = true;                          ///< small sums between steps take no simulated time
   bool serves = false;                       ///< the policy has ranks that make the updates

@@ -39,6 +39,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
+  work.place_schedule();
   predicted_ = 0;
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(place().rate_factor);
@@ -46,6 +47,7 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   try {
     return epochs(work, count);
   } catch (...) {  // a file that is saved now has the callbacks as they are
+    take_control_alone(work);
     state_.keep_callbacks();
     throw;
   }
@@ -53,17 +55,16 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
 
 /// Runs the epochs that are left, of `count` batches each.
 template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t count) {
+  agree_on_callbacks(work);
   work.callbacks.on_fit_begin(work.control);
   agree_on_control(work);
-  double wanted[1] = {work.callbacks.wants_steps() ? 1.0 : 0.0};  // by any rank: all must agree after each step then
-  work.steps.reduce(wanted);
-  work.steps_wanted = wanted[0] > 0;
   const double now = seconds_now();
   work.signals.begin(now), work.figures.begin(now);
   work.seen = work.steps.steps();
   while (place().epoch < work.options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
     agree_on_control(work);
+    if (work.control.stopping()) break;
     if (place().step < count) epoch(work);
     else end_loaded_epoch(work);
     if (work.options.checkpoint.every == 0 && place().epoch < work.options.epochs && !work.control.stopping())
@@ -225,7 +226,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
 /// Ends an epoch whose last step had been made when the training was saved.
 template <class Scalar> void FitLoop<Scalar>::end_loaded_epoch(Work& work) {
   work.figures.begin_epoch(place().samples);
-  work.factor = factor_of(work.schedule, work.steps.steps() - 1 - place().first_step) * place().rate_factor;
+  work.factor_of_step(1);
   work.steps.epoch_begins(place().base + place().epoch);
   end_epoch(work);
 }

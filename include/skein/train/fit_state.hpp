@@ -50,13 +50,14 @@ class FitState {
   bool goes_on() const { return loaded() && (place_.running || place_.epoch > 0); }
   /// Epochs before the next fit.
   std::int64_t epochs_before() const { return goes_on() ? place_.base : place_.base + place_.epoch + (place_.step > 0 ? 1 : 0); }
-  /// The seed of the samples' order: the one asked for, else that of a loaded training's file, else the model's.
+  /// The seed of the samples' order: the one asked for, else that of a training that is loaded, for its next fit, else the
+  /// model's.
   Seed seed_of(Seed asked, Seed of_model) const;
   /// What ranks compare of the seed, and of whether a loaded training goes on.
   void describe(Seed asked, Seed of_model, NamedValues& to) const;
 
   /// A fit begins: it goes on, or its epochs count on from the last one's. An epoch has so many steps. The callbacks, which live
-  /// until forget_callbacks(), go on where those of a loaded training were, of a fit that had made all its epochs by their names.
+  /// until forget_callbacks(), go on where those of a loaded training were, of a fit that had ended by their names.
   /// Throws ArgumentError or FileError where a loaded training cannot go on so; another fit may go on with it then.
   void begin(const EpochOrder& order, std::int64_t steps, int epochs, Callbacks& callbacks, SavedTraining& training);
   void forget_callbacks() { callbacks_ = nullptr; }
@@ -80,14 +81,14 @@ class FitState {
   const std::string& callback_failure() const { return callback_failure_; }
 
  private:
-  /// `by_name`: they may be others than those of the file, on rank 0 too.
-  void load_callbacks(Callbacks& callbacks, int rank, bool by_name) const;
+  /// Where the file's fit had all its epochs, or was ended for good, they may be others than its, on rank 0 too.
+  void load_callbacks(Callbacks& callbacks, int rank) const;
   /// They get the states of the loaded training.
   void go_on_with(Callbacks& callbacks, int rank) const;
 
   TrainingPosition place_{};
   History history_{};
-  Seed loaded_seed_{};
+  Seed loaded_seed_{};              // of a loaded training, until its fit begins
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on
   std::string callback_failure_;
   std::string callback_state_;    // of a loaded training, until its fit begins

@@ -52,7 +52,7 @@ SKEIN_INLINE void FitState::resume(const FitFacts& facts, FileRecords&& records)
 
 SKEIN_INLINE Seed FitState::seed_of(Seed asked, Seed of_model) const {
   if (asked.value != 0) return asked;
-  return loaded_seed_.value != 0 ? loaded_seed_ : of_model;
+  return loaded() && loaded_seed_.value != 0 ? loaded_seed_ : of_model;
 }
 
 SKEIN_INLINE void FitState::describe(Seed asked, Seed of_model, NamedValues& to) const {
@@ -76,6 +76,8 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
     place_.sums = {};
     place_.samples = 0;
     place_.rate_factor = 1;
+    place_.kept_by.clear();
+    place_.updates_of_epoch = place_.schedule_shift = 0;
     place_.first_step = training.steps();
     history_ = History{};
   }
@@ -88,7 +90,8 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, i
   place_.order = order;
 }
 
-SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank, bool by_name) const {
+SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank) const {
+  const bool by_name = !place_.running || place_.ended;
   constexpr const char* of = "the callbacks of the loaded training";
   if (rank == 0 && !by_name) return from_bytes(byte_span(callback_state_), callbacks, of);
   for (const std::string& name : callbacks.load_by_name(byte_span(callback_state_), of)) say_begins_anew(name, rank);
@@ -96,12 +99,12 @@ SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank, bool 
 
 SKEIN_INLINE void FitState::go_on_with(Callbacks& callbacks, int rank) const {
   if (callback_state_.empty()) return;
-  if (callbacks.size() > 0) load_callbacks(callbacks, rank, !place_.running);
+  if (callbacks.size() > 0) load_callbacks(callbacks, rank);
   else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
 }
 
 SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
-  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, rank, false);
+  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, rank);
   served();
 }
 

@@ -50,6 +50,8 @@ template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> 
   virtual double rate() = 0;  ///< the optimizer's, without the schedule
   /// The last step was not made: see optim::StepOptions::finite.
   virtual bool left_out() = 0;
+  /// The loss is scaled, and a step whose gradients overflow is skipped.
+  virtual bool scales_loss() = 0;
   /// An overflow lowers the scale of the loss.
   virtual bool scale_can_fall() = 0;
   /// The norm of the last step's gradient, where that is known.
@@ -70,6 +72,8 @@ template <class Scalar> class FitSteps : public JudgedTraining<Scalar> {
  public:
   /// .finite has no effect where the facts say that no step can be left out.
   virtual void step(const data::Batch<Scalar>& batch, const optim::StepOptions& options) = 0;
+  /// Batches that wait for the rest of their step wait no longer, and have left nothing.
+  virtual void give_up_accumulation() = 0;
   /// Optimizer steps that a batch of so many samples makes: one, but for PipeDream's.
   virtual std::int64_t updates_of(long samples) = 0;
   virtual std::string_view note() = 0;  ///< why a step is not what it could be
@@ -88,6 +92,7 @@ template <class Scalar> class FitSteps : public JudgedTraining<Scalar> {
   /// Keeps a copy of weights and buffers, in place of the one before; and gives it back to the model.
   virtual void keep_weights() = 0;
   virtual bool has_kept_weights() = 0;
+  virtual void forget_kept_weights() = 0;
   virtual void give_back_weights() = 0;
 
  protected:

@@ -62,7 +62,6 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .host = host,
                .leaves_out = leaves_out,
                .sees_all_sums = leaves_out && !PolicyState::local_sums && (state.ranks() == 1 || state.synchronizes_gradients()),
-               .scales_loss = std::same_as<typename Model::Activation, fp16>,
                .in_step = !PolicyState::simulated_time && state.same_weights() == parallel::SameWeights::after_step,
                .asks = !PolicyState::simulated_time,
                .serves = parallel::ServesUpdates<PolicyState>,
@@ -86,10 +85,15 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
     possible.finite = options.finite && leaves_out;
     sums_ = train_step_.step(batch, possible);
   }
+  void give_up_accumulation() override { train_step_.give_up_accumulation(); }
   std::int64_t updates_of(long samples) override { return train_step_.updates_of(samples); }
   void evaluate(const data::Batch<Scalar>& batch, bool more) override { sums_ = train_step_.evaluate(batch, more); }
   nn::LossSums sums() override { return sums_; }
   bool left_out() override { return train_step_.left_out(); }
+  bool scales_loss() override {
+    if constexpr (Model::scales_loss) return train_step_.loss_scaler().active();
+    else return false;
+  }
   bool scale_can_fall() override {
     if constexpr (Model::scales_loss) return train_step_.loss_scaler().can_fall();
     else return false;
@@ -104,6 +108,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
   }
   std::string part_not_finite() override { return first_part_not_finite(train_step_, host_); }
   void keep_weights() override { kept_.keep(train_step_); }
+  void forget_kept_weights() override { kept_ = {}; }
   void give_back_weights() override { kept_.give_back(train_step_); }
   /// On a server: if those that train give kept weights back, which they say in FitLoop::end.
   void take_kept_weights() {

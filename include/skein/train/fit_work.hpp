@@ -21,12 +21,12 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
-/// Optimizer steps of an epoch.
-template <class Scalar>
-std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar>& loader, int accumulate) {
-  const std::int64_t batches = loader.steps(), each = steps.updates_of(loader.batch());
+/// Optimizer steps of an epoch; with `from`, those of its batches from there on.
+template <class Scalar> std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar>& loader, int accumulate,
+                                                      std::int64_t from = 0) {
+  const std::int64_t batches = loader.steps() - from, each = steps.updates_of(loader.batch());
   if (each == 1 || batches == 0) return (batches + accumulate - 1) / accumulate;
-  return (batches - 1) * each + steps.updates_of(loader.share(batches - 1).global_count);
+  return (batches - 1) * each + steps.updates_of(loader.share(loader.steps() - 1).global_count);
 }
 
 /// Room beforehand, so that a fit of usual length allocates nothing for them: one whose .epochs are but a bound grows as it goes.
@@ -51,16 +51,33 @@ template <class Scalar> struct FitWork {
         judge(asked, known, o), figures(asked, known) {
     const std::int64_t count = updates_of_epoch(asked, all.training(), o.step.accumulate);
     schedule = o.schedule.bound({.steps = o.epochs * count, .steps_per_epoch = count});
-    callbacks.check_watches(what_is_measured(known, all.validation() != nullptr, metrics));
+    callbacks.check(what_is_measured(known, all.validation() != nullptr, metrics));
     check_rate(asked.rate());
     check_schedule(schedule, o.epochs * count, count);
   }
 
+  /// A training that was loaded has begun to go on, or another one. Where its epochs had another number of steps, a schedule in
+  /// epochs or shares of the fit goes on at the same place of its epoch.
+  void place_schedule() {
+    const int each = options.step.accumulate;
+    const std::int64_t before = place.updates_of_epoch, now = updates_of_epoch(steps, batches.training(), each);
+    place.updates_of_epoch = now;
+    if (before == 0 || before == now) return;  // steps that were skipped stay so
+    const std::int64_t behind = (place.epoch + 1) * now - updates_of_epoch(steps, batches.training(), each, place.step);
+    place.schedule_shift = behind - (steps.steps() - place.first_step);
+  }
+  /// The factor of the rate in the step that comes, or in one before it. Noted. A schedule without such lengths counts the steps
+  /// themselves.
+  double factor_of_step(std::int64_t before = 0) {
+    const std::int64_t ahead = options.schedule.wants_lengths() ? place.schedule_shift : 0;
+    const std::int64_t step = steps.steps() - place.first_step + ahead - before;
+    return factor = factor_of(schedule, std::max<std::int64_t>(0, step)) * place.rate_factor;
+  }
   /// The options of the step of a batch before which so many batches of that step have gone. Notes the factor of the rate.
   optim::StepOptions step_options(const data::Batch<Scalar>& batch, int pending) {
     const std::int64_t count = batches.training().steps(), number = (place.base + place.epoch) * count + batch.step;
     optim::StepOptions step;
-    step.lr_factor = factor = factor_of(schedule, steps.steps() - place.first_step) * place.rate_factor;
+    step.lr_factor = factor_of_step();
     step.clip_norm = options.clip_norm;
     step.accumulate = pending > 0;
     step.update = pending + 1 == options.step.accumulate || batch.step + 1 == count;

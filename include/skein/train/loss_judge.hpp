@@ -25,8 +25,7 @@ template <class Scalar> class LossJudge {
   /// Throws ArgumentError where steps are to be skipped and ranks could skip different ones.
   LossJudge(Training& training, const FitFacts& facts, const FitOptions& options)
       : training_(training), on_nan_(options.on_nan), host_(facts.host), leaves_out_(facts.leaves_out),
-        scaled_(options.step.loss_scaling ? options.step.loss_scaling->active() : facts.scales_loss),
-        steps_before_(training.steps()) {
+        scaled_(training.scales_loss()), steps_before_(training.steps()) {
     if (on_nan_ == OnNan::skip && !facts.sees_all_sums)
       throw ArgumentError(
           "fit: .on_nan = OnNan::skip is for a model on the Cpu and a policy whose ranks add up their gradients in each step: "

@@ -36,7 +36,7 @@ struct FitLoader {
 /// How a step is made of batches: `.step = {.accumulate = 4}`.
 struct FitStep {
   int accumulate = 1;  ///< batches whose gradients make one step
-  /// of a model with 16-bit activations; empty: dynamic for fp16, none for bf16
+  /// of a model with 16-bit activations; empty: as it is, at first dynamic for fp16, none for bf16
   std::optional<optim::LossScaling> loss_scaling{};
 };
 

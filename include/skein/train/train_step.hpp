@@ -115,6 +115,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return result(step.exchange);
   }
 
+  /// An accumulation that has begun gets no further batch: on the host, running statistics are what they were before it.
+  void give_up_accumulation() {
+    if (std::exchange(accumulated_, 0) > 0) parts_.buffers.give_back(model().buffers());
+  }
   /// Forward and loss of this rank's samples, in evaluation phase. Sums are of this rank alone: of this batch, or with
   /// `accumulate` of those before it too.
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
@@ -177,10 +181,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
 
   const Loss& loss() const { return parts_.loss; }
   /// Optimizer steps so far, without those that were skipped. Waits for a device where the loss is scaled.
-  std::int64_t steps() const {
-    update_scale();
-    return step_;
-  }
+  std::int64_t steps() const { return update_scale(), step_; }
   void set_steps(std::int64_t n) { step_ = n; }
   /// How the loss is scaled: dynamically for fp16, not at all for bf16, as they come. An accumulation that has begun is given up
   /// where that is another. Throws ArgumentError for values that cannot scale.
@@ -258,10 +259,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// After an update: the sums of the epoch, the scale of the loss, what the policy does with the weights.
   void finish(const State& step) {
     left_out_ = step.left_out;
-    if (left_out_) [[unlikely]] {
-      --step_;
-      return parts_.buffers.give_back(model().buffers());
-    }
+    if (left_out_) [[unlikely]]
+      return --step_, parts_.buffers.give_back(model().buffers());
     if constexpr (on_host<Device>) parts_.device.add(sums_);
     if constexpr (Model::scales_loss) {
       const bool overflowed = on_host<Device> && step.look && parts_.memory.overflowed;  // of all; a device sees to it itself

@@ -28,7 +28,7 @@ struct EpochOrder {
 
 /// Where a training stands: epochs before this fit, epochs and steps of it, and the sums of the epoch that is going on.
 struct TrainingPosition {
-  static constexpr unsigned archive_version = 3;
+  static constexpr unsigned archive_version = 4;
   std::int64_t base = 0, epoch = 0, step = 0;
   std::int64_t samples = 0;
   nn::LossSums sums{};
@@ -39,15 +39,23 @@ struct TrainingPosition {
   bool ended = false;           // a callback ended the fit for good; from version 2 on
   /// Where a step's sums are each rank's own: the three numbers of `sums` of each; from version 3 on.
   std::vector<double> sums_of_ranks{};
+  /// Optimizer steps of an epoch, and by how many steps a schedule in epochs or shares of the fit is ahead of those that were
+  /// made, since the epochs before had another number of them; 0: not known, none. These three from version 4 on.
+  std::int64_t updates_of_epoch = 0, schedule_shift = 0;
+  /// The name of rank 0's callback that has asked for the weights that are kept; empty where it has none, another rank's asked,
+  /// or none has.
+  std::string kept_by{};
 
   template <class Archive> void serialize(Archive& archive, unsigned version) {
     (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
     if (version >= 1) (archive & first_step & rate_factor & order);
     if (version >= 2) (archive & ended);
     if (version >= 3) (archive & sums_of_ranks);
+    if (version >= 4) (archive & updates_of_epoch & schedule_shift & kept_by);
     if constexpr (Archive::is_loading::value)
       if (base < 0 || epoch < 0 || step < 0 || samples < 0 || first_step < 0 || order.batch < 0 || base > 1'000'000'000 ||
-          epoch > 1'000'000'000 || !(rate_factor >= 0))
+          epoch > 1'000'000'000 || !(rate_factor >= 0) || updates_of_epoch < 0 || schedule_shift > (std::int64_t{1} << 53) ||
+          schedule_shift < -(std::int64_t{1} << 53))
         archive.refuse("the place of the training is none: epochs, steps and samples are 0 or more");
   }
 };

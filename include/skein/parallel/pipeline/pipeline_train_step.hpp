@@ -98,6 +98,12 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     }
     return sums;
   }
+  /// An accumulation that has begun gets no further batch: on the host, running statistics are what they were before it.
+  void give_up_accumulation() {
+    const bool begun = std::exchange(accumulated_, 0) > 0;
+    if constexpr (on_host<Device>)
+      if (begun) give_back_buffers();
+  }
   /// Forward and loss, in evaluation phase, micro-batches one behind the other through the stages. The sums are the last stage's;
   /// with neither labels nor targets, every rank has the outputs.
   template <class Given> Sums evaluate(const Given& given, bool accumulate = false) {
