@@ -92,7 +92,7 @@ TEST_CASE("who leaves a group is told to its others, and awaited there by nobody
   for (int r = 0; r < 3; ++r) coordinator_state.take(r, exchange(0), 1);  // it is in the group of all still
   CHECK_FALSE(coordinator_state.failed());
   coordinator_state.take(0, exchange(0, 7), 2);
-  CHECK_THAT(coordinator_state.verdict(), Equals("barrier (call 0): rank 0 returned and will not arrive"));
+  CHECK_THAT(coordinator_state.verdict(), Equals("barrier (call 0): rank 2 returned and will not arrive"));
   CHECK_THROWS_AS(control::CoordinatorState(2).take(0, {control::Kind::Left, 7, 0, 0, ""}, 0), sk::CommError);
 }
 

@@ -96,6 +96,7 @@ class Client {
   std::string waits_in_, message_;
   std::atomic<bool> failed_{false}, stopping_{false}, any_left_{false};
   struct Departures {
+    RankNames names{};
     std::set<int> places{};
     std::size_t others = 0;                 // members beside this rank
     bool opened = false, own_left = false;  // by this rank: others may leave before it has opened the group

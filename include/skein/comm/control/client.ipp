@@ -29,7 +29,7 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
   std::unique_lock lock(mutex_);
   check(lock);
   const double limit = std::min(1e8, deadline_.load());  // of an infinite deadline: three years, which a frame can carry
-  waits_in_ = describe_exchange(payload) + " (call " + std::to_string(number) + ")";
+  waits_in_ = describe_exchange(payload, left_[group].names) + " (call " + std::to_string(number) + ")";
   waited_ = {group, number};
   answer_.reset();
   lock.unlock();
@@ -58,7 +58,7 @@ SKEIN_INLINE void Client::open(std::uint32_t group, const std::vector<int>& memb
   {
     const std::lock_guard lock(mutex_);
     Departures& d = left_[group];
-    d.others = members.size() - 1, d.opened = true;
+    d.names = RankNames(members), d.others = members.size() - 1, d.opened = true;
   }
   send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
 }

@@ -30,13 +30,14 @@ std::uint32_t group_number(std::uint64_t ticket, const std::vector<SplitKey>& ke
 /// Carries out every call at once: all ranks' bytes come from the coordinator, and each does its own share.
 class ControlEngine {
  public:
-  ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, int size);
+  ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, RankNames ranks);
 
   control::Client& client() { return *client_; }
   const std::shared_ptr<control::Client>& shared_client() const { return client_; }
   std::uint32_t group() const { return group_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  const RankNames& rank_names() const { return names_; }
   /// The number of the last call, given by the coordinator: the same on every member, and that of no other call.
   std::uint64_t ticket() const { return ticket_; }
 
@@ -61,6 +62,7 @@ class ControlEngine {
 
   std::shared_ptr<control::Client> client_;
   std::uint32_t group_;
+  RankNames names_;
   int rank_, size_;
   Pointers pointers_;
   std::uint64_t calls_ = 0, ticket_ = 0;
@@ -128,7 +130,7 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
 
  private:
   explicit ControlComm(std::unique_ptr<comm::control::Client> client);
-  ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, int size);
+  ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, comm::RankNames ranks);
   static comm::control::RankPlace place(int rank, int size, const MeetOptions& o);
 
   std::unique_ptr<engine_type> engine_;

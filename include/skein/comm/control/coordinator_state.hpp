@@ -19,7 +19,7 @@
 namespace skein::inline SKEIN_ABI::comm::control {
 
 /// What an exchange's payload begins with says what it is for.
-std::string describe_exchange(std::string_view payload);
+std::string describe_exchange(std::string_view payload, const RankNames& names);
 
 /// What the coordinator knows and decides. Frames and times go in, frames come out; it has no socket, thread or clock.
 class CoordinatorState {
@@ -73,9 +73,8 @@ class CoordinatorState {
   void send(int rank, Frame f);
   void fail(std::string text);
 
-  // Ranks are named by their place in the group, as their own rank() says.
   template <class Wanted> std::string named(const Group& g, Wanted&& wanted) {
-    return ranks_text(static_cast<int>(g.members.size()), [&](int i) { return wanted(static_cast<std::size_t>(i)); });
+    return ranks_text(RankNames(g.members), [&](int i) { return wanted(static_cast<std::size_t>(i)); });
   }
 
   void exchange(int rank, Frame f, double now);

@@ -13,9 +13,9 @@ SKEIN_INLINE std::optional<Signature> signature_of(std::string_view payload) {
   return is_known(s) ? std::optional(s) : std::nullopt;
 }
 
-SKEIN_INLINE std::string describe_exchange(std::string_view payload) {
+SKEIN_INLINE std::string describe_exchange(std::string_view payload, const RankNames& names) {
   const std::optional<Signature> s = signature_of(payload);
-  return s ? describe(*s) : "an exchange";
+  return s ? describe(*s, names) : "an exchange";
 }
 
 SKEIN_INLINE CoordinatorState::CoordinatorState(int size) : size_(size), left_(static_cast<std::size_t>(size)) {
@@ -107,7 +107,7 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
   if (now + f.limit < e.due) {
     e.due = now + f.limit;
     e.limit = f.limit;
-    e.what = describe_exchange(f.payload);
+    e.what = describe_exchange(f.payload, RankNames(g.members));
   }
   e.payloads[i] = std::move(f.payload);
   if (std::find(e.came.begin(), e.came.end(), false) != e.came.end()) {
@@ -239,7 +239,7 @@ SKEIN_INLINE void CoordinatorState::judge(Group& g) {
   if (any(silent)) add(named(g, silent) + " does not answer (stopped, or out of reach)");
   if (any(left)) add(named(g, left) + " returned and will not arrive");
   for (std::size_t i = 0; i < g.members.size(); ++i)
-    if (elsewhere(i)) add("rank " + std::to_string(i) + " waits in " + q.waits[i]);
+    if (elsewhere(i)) add("rank " + std::to_string(g.members[i]) + " waits in " + q.waits[i]);
   if (found.empty())
     found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
   fail(q.what + " (call " + std::to_string(q.call) + "): " + found);

@@ -11,8 +11,8 @@
 namespace skein::inline SKEIN_ABI::comm {
 
 /// A rank that cannot start the threads of its connections.
-inline std::string threads_text(int rank, const std::system_error& e) {
-  return "rank " + std::to_string(rank) + " cannot start a thread (" + e.what() +
+inline std::string threads_text(const std::string& rank, const std::system_error& e) {
+  return rank + " cannot start a thread (" + e.what() +
          "): GlooComm has one for each other rank, two for those that it sends to; see ulimit -u";
 }
 
@@ -27,7 +27,7 @@ class GlooConnections {
       : control_(control), mesh_(control, device ? std::move(device) : gloo_device(control, one_machine)) {
     collectives_.emplace(mesh_, [this](const std::string& call, const std::string& why, int ended) {
       const bool left = ended >= 0 && turns_out_left(ended);
-      const std::string what = left ? "rank " + std::to_string(ended) + will_not_arrive : why;
+      const std::string what = left ? mesh_.names().name(ended) + will_not_arrive : why;
       if (!client().failed()) client().fail(ended < 0 ? what : call + what);
     });
     messages_.emplace(mesh_, [this](int ended, const std::string& why) {

@@ -27,21 +27,22 @@ class GlooEngine final : Progress {
   /// Collective over the control's ranks. `one_node`: all are on this rank's machine, and may share memory; `device`: a split's,
   /// of its parent.
   GlooEngine(ControlComm& control, const CommOptions& options, bool one_node, bool one_machine, GlooDevice device = {})
-      : control_(control), options_(options), rank_(control.rank()), size_(control.size()) {
+      : control_(control), options_(options), names_(control.engine().rank_names()), rank_(control.rank()),
+        size_(control.size()) {
     ControlNodeMeeting meeting(control);
     if (size_ == 1) return;
     if (one_node && segment_.create(meeting, rank_, size_)) {
-      memory_.emplace(segment_, rank_, size_);
-      links_.emplace(segment_, rank_, size_);
+      memory_.emplace(segment_, rank_, names_);
+      links_.emplace(segment_, rank_, names_);
       spins_ = spins_of(control.all_gather(own_cores()));
       return;
     }
     try {
       connections_.emplace(control, std::move(device), one_machine);
     } catch (const CommError&) { throw; } catch (const std::system_error& e) {
-      fail(threads_text(rank_, e));
+      fail(threads_text(names_.name(rank_), e));
     } catch (const std::exception& e) {
-      control_.fail("rank " + std::to_string(rank_) + ": gloo does not connect the ranks: " + e.what());
+      control_.fail(names_.name(rank_) + ": gloo does not connect the ranks: " + e.what());
       throw CommError(std::string("gloo does not connect the ranks: ") + e.what());
     }
   }
@@ -54,6 +55,7 @@ class GlooEngine final : Progress {
   bool shares_memory() const { return memory_.has_value(); }
   bool failed() const { return failed_; }
   CommOptions& options() { return options_; }
+  const RankNames& rank_names() const { return names_; }
   GlooDevice device() const { return connections_ ? connections_->device() : nullptr; }
   /// The rank has said that it makes no call any more.
   bool has_left(int rank) { return client().has_left(control_.engine().group(), rank); }
@@ -111,7 +113,7 @@ class GlooEngine final : Progress {
   void abandon() {
     called();
     try {
-      fail("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
+      fail(names_.name(rank_) + " failed: an exception passed through a call that was under way");
     } catch (const CommError&) {}
   }
   /// Ends all ranks with a message.
@@ -166,7 +168,7 @@ class GlooEngine final : Progress {
     try {
       f();
     } catch (const CommError& e) { fail(e.what()); } catch (const std::system_error& e) {
-      fail(threads_text(rank_, e));
+      fail(threads_text(names_.name(rank_), e));
     } catch (...) {  // of a function of the user's that reduces
       abandon();
       throw;
@@ -206,15 +208,15 @@ class GlooEngine final : Progress {
   }
   std::string describe_message(const Ticket& t) {
     const std::string what = size_ == 1 ? "a message" : links_ ? links_->describe(t) : connections_->messages().describe(t);
-    return what + " on rank " + std::to_string(rank_) + ": ";
+    return what + " on " + names_.name(rank_) + ": ";
   }
   /// What is waited for, and nothing has moved, may be of ranks that have left. (Over connections a collective's thread sees it.)
   void look_for_departures(const Ticket* message) {
     if (size_ == 1) return;
     if (message) {
       const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
-      std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(size_, could);
-      if (links_ && !some_ranks_text(size_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
+      std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(names_, could);
+      if (links_ && !some_ranks_text(names_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
       bool moved = false;  // by what came between the last look and their leave
       if (links_ && !left.empty()) guarded([&] { moved = step(); });
       if (!moved && !left.empty()) fail(describe_message(*message) + left + GlooConnections::will_not_arrive);
@@ -270,6 +272,7 @@ class GlooEngine final : Progress {
 
   ControlComm& control_;
   CommOptions options_;
+  RankNames names_;
   int rank_, size_;
   int spins_ = 0;
   SelfEngine self_;  // of one rank

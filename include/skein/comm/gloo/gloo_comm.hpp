@@ -61,7 +61,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   ~GlooComm() {
     if (engine_ && detail::fault_leaves(uncaught_) && !engine_->failed()) {
       try {
-        fail("rank " + std::to_string(rank()) + " failed: an exception left the scope of its GlooComm");
+        fail(engine_->rank_names().name(rank()) + " failed: an exception left the scope of its GlooComm");
       } catch (const CommError&) {}
     }
     engine_.reset();

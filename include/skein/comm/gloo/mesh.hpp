@@ -100,7 +100,8 @@ class GlooMesh {
   using Buffer = gloo::transport::UnboundBuffer;
   /// Collective over the control's ranks, over which they tell each other where they listen; blocking.
   GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device)
-      : device_(std::move(device)), context_(device_->createContext(control.rank(), control.size())) {
+      : device_(std::move(device)), names_(control.engine().rank_names()),
+        context_(device_->createContext(control.rank(), control.size())) {
     const WithoutPipeSignal while_connecting;      // the thread that connects inherits it
     context_->setTimeout(std::chrono::hours(24));  // connect() has a limit of its own
     std::string own;                               // where each of the others finds this rank
@@ -125,10 +126,11 @@ class GlooMesh {
   const std::shared_ptr<gloo::transport::Device>& device() const { return device_; }
   int rank() const { return context_->rank; }
   int size() const { return context_->size; }
+  const RankNames& names() const { return names_; }
 
   /// What is said of a connection that has ended while both ranks live.
   std::string ended_text(int with, const char* why) const {
-    return "the connection of rank " + std::to_string(rank()) + " with rank " + std::to_string(with) + " has ended (" + why +
+    return "the connection of " + names_.name(rank()) + " with " + names_.name(with) + " has ended (" + why +
            "): look at the network between them";
   }
   std::unique_ptr<Buffer> buffer(const void* data, std::size_t bytes) {
@@ -211,8 +213,8 @@ class GlooMesh {
     client.check();
     if (connected && wrong) std::rethrow_exception(wrong);
     if (connected) return;
-    client.fail("gloo does not connect rank " + std::to_string(control.rank()) + " with rank " + std::to_string(with) +
-                " within " + seconds_text(control.deadline()) +
+    client.fail("gloo does not connect " + names_.name(control.rank()) + " with " + names_.name(with) + " within " +
+                seconds_text(control.deadline()) +
                 ": is the network between them open, and the one that GLOO_SOCKET_IFNAME names?");
     client.check();
   }
@@ -251,6 +253,7 @@ class GlooMesh {
   }
 
   std::shared_ptr<gloo::transport::Device> device_;
+  RankNames names_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<std::pair<int, std::vector<char>>> addresses_;  // of the others
   std::mutex mutex_;
