@@ -45,12 +45,17 @@ class ControlEngine {
   Ticket start(const CollectiveCall& o);
   bool test(Ticket&) { return true; }
   void wait(Ticket&) {}
-  void progress() { client_->check(); }
+  void progress() { check(); }
   void abandon() {}
-  /// This rank makes no call any more: the others are told, once.
-  void leave() {
-    if (!std::exchange(left_, true)) client_->leave(group_);
+  /// This rank makes no call any more: the others are told, once, and why where an exception has left it.
+  void leave(const std::string& why = {}) {
+    if (!std::exchange(left_, true)) client_->leave(group_, why);
   }
+  /// Ends the ranks of this communicator with a message; those of a part in it alone.
+  void fail(const std::string& message) { client_->fail(group_, message); }
+  bool failed() { return client_->failed(group_); }
+  /// Throws what has ended it.
+  void check() { client_->check(group_); }
 
  private:
   [[noreturn]] void end_all(const std::string& text);
@@ -119,8 +124,8 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   /// Seconds until a rank that does not arrive is named.
   double deadline() const { return engine_->client().deadline(); }
   void set_deadline(double seconds) { engine_->client().set_deadline(comm::checked_deadline(seconds, "set_deadline")); }
-  /// Ends all ranks with a message.
-  void fail(const std::string& message) { engine_->client().fail(message); }
+  /// Ends all ranks with a message; those of a part in it alone.
+  void fail(const std::string& message) { engine_->fail(message); }
 
   /// A communicator of the ranks with this colour (0 or more; 1024 of them at most), ordered by key, then by rank. Collective;
   /// blocking.

@@ -40,8 +40,8 @@ SKEIN_INLINE Ticket ControlEngine::start(const CollectiveCall& o) {
 }
 
 SKEIN_INLINE void ControlEngine::end_all(const std::string& text) {
-  client_->fail(text);
-  client_->check();
+  fail(text);
+  check();
   throw CommError(text);
 }
 
@@ -143,10 +143,11 @@ SKEIN_INLINE ControlComm& ControlComm::operator=(ControlComm&& o) noexcept {
 
 SKEIN_INLINE ControlComm::~ControlComm() {
   if (!engine_ || engine_->client().failed()) return;
-  if (detail::fault_leaves(uncaught_))
-    engine_->client().fail("rank " + std::to_string(engine_->client().rank()) +
-                           " failed: an exception left the scope of its communicator");
-  else if (engine_->group() != 0) engine_->leave();
+  const std::string why = detail::fault_leaves(uncaught_)
+                              ? engine_->rank_names().name(rank()) + " failed: an exception left the scope of its communicator"
+                              : "";
+  if (engine_->group() != 0) engine_->leave(why);  // the whole lives
+  else if (!why.empty()) engine_->fail(why);
 }
 
 SKEIN_INLINE ControlComm ControlComm::split(int color, int key) {

@@ -48,7 +48,7 @@ class GlooEngine final : Progress {
   }
   ~GlooEngine() {
     leave_thread();
-    if (!failed_ && size_ > 1) leave();
+    leave();
     if (connections_) connections_->stop();
   }
 
@@ -116,7 +116,20 @@ class GlooEngine final : Progress {
       fail(names_.name(rank_) + " failed: an exception passed through a call that was under way");
     } catch (const CommError&) {}
   }
-  /// Ends all ranks with a message.
+  /// This rank makes no further call. `why`: an exception leaves a part; who waits for this rank is told that, and the whole
+  /// lives. Else what was sent is delivered. Whoever closes a connection first may take from it what another has not read: it
+  /// waits.
+  void leave(const std::string& why = {}) noexcept {
+    if (failed_ || size_ == 1) return;
+    failed_ = !why.empty();
+    try {
+      if (why.empty()) deliver();
+      control_.engine().leave(why);
+      if (connections_)
+        client().wait_left(control_.engine().group(), static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
+    } catch (const std::exception&) {}
+  }
+  /// Ends all ranks with a message; those of a part in it alone.
   [[noreturn]] void fail(const std::string& message) {
     if (!failed_) {
       set_message(message);
@@ -219,11 +232,16 @@ class GlooEngine final : Progress {
       if (links_ && !some_ranks_text(names_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
       bool moved = false;  // by what came between the last look and their leave
       if (links_ && !left.empty()) guarded([&] { moved = step(); });
-      if (!moved && !left.empty()) fail(describe_message(*message) + left + GlooConnections::will_not_arrive);
+      if (!moved && !left.empty()) fail(why_left(describe_message(*message) + left + GlooConnections::will_not_arrive));
     } else if (memory_ && !calls_.empty()) {
       const std::string text = memory_->departed_text([&](int r) { return has_left(r); });
-      if (!text.empty()) fail(text);
+      if (!text.empty()) fail(why_left(text));
     }
+  }
+  /// What an exception has made a rank of this part leave says more than that it has left.
+  std::string why_left(const std::string& text) {
+    const std::string why = client().why_left(control_.engine().group());
+    return why.empty() ? text : why;
   }
   void overdue(const Ticket* message) {
     if (message) fail(describe_message(*message) + "no counterpart within " + seconds_text(options_.deadline));
@@ -237,9 +255,9 @@ class GlooEngine final : Progress {
   /// Throws what has ended this communicator, once nobody works in the caller's memory.
   void look_for_failure() {
     if (!failed_ && memory_ && segment_.failed()) fail(segment_.message());
-    if (!failed_ && client().failed()) {
+    if (!failed_ && control_.engine().failed()) {
       try {
-        client().check();
+        control_.engine().check();
       } catch (const CommError& e) { set_message(e.what()); }
       end();
     }
@@ -255,19 +273,13 @@ class GlooEngine final : Progress {
     if (connections_) connections_->stop();
   }
   control::Client& client() { return control_.engine().client(); }
-  /// This rank makes no further call. Whoever closes a connection first may take from it what another has not read: it waits.
-  void leave() noexcept {
-    try {
-      const std::uint32_t group = control_.engine().group();
-      const auto takes = [&](int r) { return !has_left(r); };
-      const auto over = [&] { return move_others(nullptr), client().failed() || !links_->waits_for(takes); };
-      if (links_) links_->deliver(options_.deadline, over);
-      const double end = seconds_now() + options_.deadline;
-      while (connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end &&
-             !client().failed()) {}
-      control_.engine().leave();
-      if (connections_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
-    } catch (const std::exception&) {}
+  void deliver() {
+    const auto takes = [&](int r) { return !has_left(r); };
+    const auto over = [&] { return move_others(nullptr), control_.engine().failed() || !links_->waits_for(takes); };
+    if (links_) links_->deliver(options_.deadline, over);
+    const double end = seconds_now() + options_.deadline;
+    while (connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end &&
+           !control_.engine().failed()) {}
   }
 
   ControlComm& control_;

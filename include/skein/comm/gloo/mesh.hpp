@@ -190,7 +190,7 @@ class GlooMesh {
   /// gloo's connect waits for the other rank and sees nothing else: a thread does that, and this one sees the verdict, and the
   /// deadline, and closes what is not connected yet.
   void connect(ControlComm& control) {
-    control::Client& client = control.engine().client();
+    ControlEngine& engine = control.engine();
     std::exception_ptr wrong;
     std::atomic<int> with{0};
     std::promise<void> promise;
@@ -203,20 +203,20 @@ class GlooMesh {
     });
     const double end = control::now() + std::min(1e8, control.deadline());
     bool connected = false;
-    while (!connected && !client.failed() && control::now() < end)
+    while (!connected && !engine.failed() && control::now() < end)
       connected = done.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready;
     for (std::size_t i = 0; !connected && i < addresses_.size(); ++i) context_->getPair(addresses_[i].first)->close();
     thread.join();
     // Why a connection does not come about the coordinator knows better, if it does within a second.
-    for (int i = 0; i < 100 && connected && wrong && !client.failed(); ++i)
+    for (int i = 0; i < 100 && connected && wrong && !engine.failed(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    client.check();
+    engine.check();
     if (connected && wrong) std::rethrow_exception(wrong);
     if (connected) return;
-    client.fail("gloo does not connect " + names_.name(control.rank()) + " with " + names_.name(with) + " within " +
+    engine.fail("gloo does not connect " + names_.name(control.rank()) + " with " + names_.name(with) + " within " +
                 seconds_text(control.deadline()) +
                 ": is the network between them open, and the one that GLOO_SOCKET_IFNAME names?");
-    client.check();
+    engine.check();
   }
   static std::chrono::milliseconds forever() { return std::chrono::hours(24 * 365); }
   template <class F> void with(int peer, F&& f) {
