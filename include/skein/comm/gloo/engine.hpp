@@ -221,7 +221,7 @@ class GlooEngine final : Progress {
   }
   std::string describe_message(const Ticket& t) {
     const std::string what = size_ == 1 ? "a message" : links_ ? links_->describe(t) : connections_->messages().describe(t);
-    return what + " on " + names_.name(rank_) + ": ";
+    return what + " on " + names_.name(rank_) + InPublicCall::text() + ": ";
   }
   /// What is waited for, and nothing has moved, may be of ranks that have left. (Over connections a collective's thread sees it.)
   void look_for_departures(const Ticket* message) {

@@ -174,7 +174,7 @@ SKEIN_INLINE void ThreadEngine::look_for_who_left(const Message* message) {
 SKEIN_INLINE std::string ThreadEngine::message_text(const Message& m) const {
   const RankNames& names = team_->names;
   return (m.sends ? "send to " : "recv from ") + names.name(m.peer) + " (tag " + std::to_string(m.tag) + ") on " +
-         names.name(rank_) + ": ";
+         names.name(rank_) + InPublicCall::text() + ": ";
 }
 
 SKEIN_INLINE std::string ThreadEngine::call_text(const std::string& who, bool absent) const {
