@@ -25,6 +25,7 @@
 #include <skein/comm/node/shared_transport.ipp>
 #include <skein/comm/options.ipp>
 #include <skein/comm/progress.ipp>
+#include <skein/comm/rank_names.ipp>
 #include <skein/comm/self/self_comm.ipp>
 #include <skein/comm/sim/delayed.ipp>
 #include <skein/comm/sim/group.ipp>

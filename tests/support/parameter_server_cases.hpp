@@ -203,4 +203,15 @@ template <class Comm> void gradients_of_long_messages(Comm& world) {
   cases::same_on_all_ranks(world, std::as_const(model).parameters());
 }
 
+/// A loop by hand over a batch of two samples.
+template <class TrainStep> void nine_steps(TrainStep& train_step) {
+  using Scalar = typename TrainStep::Scalar;
+  train_step.reserve({.capacity = 2, .threads = 1});
+  const std::vector<Scalar> x(8, Scalar(0.1)), y(6, Scalar(0.2));
+  sk::data::Batch<Scalar> batch;
+  batch.x = x.data(), batch.targets = y.data();
+  batch.pitch = 4, batch.target_pitch = 3;
+  batch.count = batch.global_count = 2;
+  for (int step = 0; step < 9; ++step) (void)train_step.step(batch);
+}
 }  // namespace parameter_server_cases

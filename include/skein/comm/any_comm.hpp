@@ -24,6 +24,7 @@ class AnyEngine {
   virtual int node_rank() const = 0;
   virtual bool one_process() const = 0;
   virtual double deadline() const = 0;
+  virtual RankNames rank_names() const = 0;
   virtual void fail(const std::string& message) = 0;
   virtual SharedPages share(std::size_t bytes) = 0;
 
@@ -45,6 +46,7 @@ template <class C> class AnyEngineOver final : public AnyEngine {
   int node_rank() const override { return comm::node_rank(comm_); }
   bool one_process() const override { return comm::one_process(comm_); }
   double deadline() const override { return comm::deadline(comm_); }
+  RankNames rank_names() const override { return comm::rank_names(comm_.engine()); }
   void fail(const std::string& message) override { fail_all(comm_, message); }
   SharedPages share([[maybe_unused]] std::size_t bytes) override {
     if constexpr (can<C, Capability::shares>) return comm_.share(bytes);

@@ -16,6 +16,7 @@
 #include "../core/hash.hpp"
 #include "fold.hpp"
 #include "public_call.hpp"
+#include "rank_names.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -82,8 +83,8 @@ inline bool is_known(const Signature& s) {
          s.reduction < std::size(reduction_names) && s.public_call() < std::size(public_call_names);
 }
 
-/// "all_reduce(Sum) of 512 float".
-std::string describe(const Signature& s);
+/// "all_reduce(Sum) of 512 float"; a root is named as the names say.
+std::string describe(const Signature& s, const RankNames& names = {});
 
 /// A part of a buffer, in elements.
 struct Piece {
@@ -133,37 +134,17 @@ inline Piece slice_of(std::size_t n, std::size_t element, int r, int ranks) {
   return {at(r), at(r + 1) - at(r)};
 }
 
-/// What a callable says of a rank, so that who asks for it is compiled once, not for each callable; which outlives this.
-template <class Result> class OfRank {
- public:
-  template <class F> OfRank(const F& f) : function_(&f), call_(&call<F>) {}
-  Result operator()(int r) const { return call_(function_, r); }
-
- private:
-  template <class F> static Result call(const void* f, int r) { return (*static_cast<const F*>(f))(r); }
-  const void* function_;
-  Result (*call_)(const void*, int);
-};
-
-/// "rank 2", "ranks 0, 3, 4".
-std::string ranks_text(std::span<const int> ranks);
-/// Names those of the ranks below `size` that are wanted, of which there is at least one.
-std::string ranks_text(int size, OfRank<bool> wanted);
-/// Names those that are wanted, as ranks_text() does; empty where none is.
-std::string some_ranks_text(int size, OfRank<bool> wanted);
-/// What is said of ranks whose processes have ended without a goodbye.
-std::string gone_text(std::span<const int> ranks);
-
 /// What a sentence about calls that do not match begins with, where ranks are in different public calls: "save is a call of all
 /// ranks: rank 1 has not called it; it is in fit. "; else nothing. Each with its rank.
-std::string public_calls_text(const std::vector<std::pair<int, Signature>>& calls);
+std::string public_calls_text(const std::vector<std::pair<int, Signature>>& calls, const RankNames& names);
 /// What a sentence about a missing rank begins with, where the waiting one has just come into a public call: "save is a call of
 /// all ranks: rank 1 has not called it. "; else nothing. `missing`: as ranks_text says them.
 std::string not_called_text(const Signature& s, std::string_view missing);
 
-/// The sentence for calls that do not match: groups of ranks with equal calls. `calls`: of each rank, in order.
-std::string mismatch_text(unsigned long long call, const std::vector<std::pair<int, Signature>>& calls);
-std::string mismatch_text(unsigned long long call, int size, OfRank<Signature> of);
+/// The sentence for calls that do not match: groups of ranks with equal calls. `calls`: of each rank that
+/// is compared, in order.
+std::string mismatch_text(unsigned long long call, const RankNames& names, const std::vector<std::pair<int, Signature>>& calls);
+std::string mismatch_text(unsigned long long call, const RankNames& names, OfRank<Signature> of);
 
 /// A call on a rank, for messages.
 struct CallPlace {

@@ -11,7 +11,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE std::string describe(const Signature& s) {
+SKEIN_INLINE std::string describe(const Signature& s, const RankNames& names) {
   if (!is_known(s)) return "a call that this library does not know";
   std::string text(collective_names[static_cast<int>(s.kind)]);
   if (s.reduction) text += "(" + std::string(reduction_names[s.reduction]) + ")";
@@ -20,14 +20,14 @@ SKEIN_INLINE std::string describe(const Signature& s) {
   text += " of " + std::to_string(s.count) + " ";
   if (s.scalar == 0 && s.element != 1) text += "objects of " + std::to_string(s.element) + " bytes";
   else text += scalar_names[s.scalar];
-  if (s.kind == Collective::Broadcast) text += " from rank " + std::to_string(s.root);
-  if (s.kind == Collective::Reduce) text += " to rank " + std::to_string(s.root);
+  if (s.kind == Collective::Broadcast) text += " from " + names.name(s.root);
+  if (s.kind == Collective::Reduce) text += " to " + names.name(s.root);
   if (s.counts_hash) text += " (own counts, hash " + std::to_string(s.counts_hash % 100000) + ")";
   if (s.shared_at) text += " in shared pages (place " + std::to_string(s.shared_at) + ")";
   return text + within;
 }
 
-SKEIN_INLINE std::string public_calls_text(const std::vector<std::pair<int, Signature>>& calls) {
+SKEIN_INLINE std::string public_calls_text(const std::vector<std::pair<int, Signature>>& calls, const RankNames& names) {
   const std::pair<int, Signature>* first = nullptr;  // who has just come into its call
   for (const auto& c : calls)
     if (is_known(c.second) && c.second.opens() && c.second.public_call() && !first) first = &c;
@@ -36,7 +36,7 @@ SKEIN_INLINE std::string public_calls_text(const std::vector<std::pair<int, Sign
   int count = 0;
   for (const auto& [rank, s] : calls) {
     if (!is_known(s) || s.public_call() == first->second.public_call()) continue;
-    others += (count++ ? ", " : "") + std::to_string(rank);
+    others += (count++ ? ", " : "") + std::to_string(names.number(rank));
     if (where.empty() && s.public_call()) where = "it is in " + std::string(public_call_names[s.public_call()]);
   }
   if (count == 0) return {};
@@ -51,46 +51,23 @@ SKEIN_INLINE std::string not_called_text(const Signature& s, std::string_view mi
          (missing.starts_with("ranks") ? " have" : " has") + " not called it. ";
 }
 
-SKEIN_INLINE std::string ranks_text(std::span<const int> ranks) {
-  std::string out = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size(); ++i) out.append(i ? ", " : "").append(std::to_string(ranks[i]));
-  return out;
-}
-
-SKEIN_INLINE std::string ranks_text(int size, OfRank<bool> wanted) {
-  std::vector<int> ranks;
-  for (int r = 0; r < size; ++r)
-    if (wanted(r)) ranks.push_back(r);
-  return ranks_text({ranks.data(), ranks.size()});
-}
-
-SKEIN_INLINE std::string some_ranks_text(int size, OfRank<bool> wanted) {
-  for (int r = 0; r < size; ++r)
-    if (wanted(r)) return ranks_text(size, wanted);
-  return "";
-}
-
-SKEIN_INLINE std::string gone_text(std::span<const int> ranks) {
-  return ranks_text(ranks) + (ranks.size() > 1 ? " are gone: their processes ended (their own output says why), or were killed"
-                                               : " is gone: its process ended (its own output says why), or was killed");
-}
-
-SKEIN_INLINE std::string mismatch_text(unsigned long long call, int size, OfRank<Signature> of) {
+SKEIN_INLINE std::string mismatch_text(unsigned long long call, const RankNames& names, OfRank<Signature> of) {
   std::vector<std::pair<int, Signature>> calls;
-  for (int r = 0; r < size; ++r) calls.emplace_back(r, of(r));
-  return mismatch_text(call, calls);
+  for (int r = 0; r < names.size(); ++r) calls.emplace_back(r, of(r));
+  return mismatch_text(call, names, calls);
 }
 
-SKEIN_INLINE std::string mismatch_text(unsigned long long call, const std::vector<std::pair<int, Signature>>& calls) {
-  std::string out = public_calls_text(calls) + text("collective call {} differs between ranks", call);
+SKEIN_INLINE std::string mismatch_text(unsigned long long call, const RankNames& names,
+                                       const std::vector<std::pair<int, Signature>>& calls) {
+  std::string out = public_calls_text(calls, names) + text("collective call {} differs between ranks", call);
   const char* before = ": ";
   for (std::size_t r = 0; r < calls.size(); ++r) {
     const Signature& s = calls[r].second;
     std::vector<int> equal;
     for (const auto& c : calls)
-      if (c.second == s) equal.push_back(c.first);
-    if (equal.front() != calls[r].first) continue;  // said
-    out.append(before).append(ranks_text({equal.data(), equal.size()})).append(": ").append(describe(s));
+      if (c.second == s) equal.push_back(names.number(c.first));
+    if (equal.front() != names.number(calls[r].first)) continue;  // said
+    out.append(before).append(ranks_text({equal.data(), equal.size()})).append(": ").append(describe(s, names));
     before = "; ";
   }
   return out + ". Every rank must make the same calls in the same order";

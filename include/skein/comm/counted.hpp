@@ -36,6 +36,7 @@ template <class Engine> class CountingEngine {
   { return engine_->wait_some(t, limit); }
   void progress() { engine_->progress(); }
   void abandon() { engine_->abandon(); }
+  RankNames rank_names() const { return comm::rank_names(*engine_); }
   const Counts& counts() const { return counts_; }
 
  private:

@@ -34,15 +34,15 @@ struct RankValues {
 };
 }  // namespace detail
 
-SKEIN_INLINE std::string differences(const std::vector<std::string>& texts) {
+SKEIN_INLINE std::string differences(const std::vector<std::string>& texts, const RankNames& names) {
   std::vector<detail::RankValues> ranks(texts.begin(), texts.end());
   const int n = static_cast<int>(ranks.size());
   std::string found, more;
-  std::vector<std::string_view> names;
+  std::vector<std::string_view> said;
   for (const detail::RankValues& r : ranks)
     for (const auto& [name, value] : r.values)
-      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
-  for (const std::string_view name : names) {
+      if (std::find(said.begin(), said.end(), name) == said.end()) said.push_back(name);
+  for (const std::string_view name : said) {
     const auto of = [&](int r) { return ranks[static_cast<std::size_t>(r)].value(name); };
     std::string values;
     int kinds = 0;
@@ -51,7 +51,7 @@ SKEIN_INLINE std::string differences(const std::vector<std::string>& texts) {
       for (int q = 0; q < r; ++q) seen = seen || of(q) == of(r);
       if (seen) continue;
       values.append(kinds++ ? ", " : " is ").append(of(r)).append(" on ");
-      values += ranks_text(n, [&](int q) { return of(q) == of(r); });
+      values += ranks_text(names.size() == n ? names : n, [&](int q) { return of(q) == of(r); });
     }
     if (kinds < 2) continue;
     if (found.empty()) found = std::string(name) + values;

@@ -33,8 +33,8 @@ inline bool all_equal(const std::vector<std::uint64_t>& numbers) {
 std::vector<std::string> split_texts(std::string_view joined, const std::vector<std::size_t>& lengths);
 /// Throws the CommError of assert_same: who believes what; and which value is another where.
 [[noreturn]] void fail_differing(std::string_view what, const std::vector<std::uint64_t>& hashes,
-                                 const std::vector<std::string>& beliefs);
-[[noreturn]] void fail_differing(std::string_view what, const std::vector<std::string>& lines);
+                                 const std::vector<std::string>& beliefs, const RankNames& names);
+[[noreturn]] void fail_differing(std::string_view what, const std::vector<std::string>& lines, const RankNames& names);
 
 /// What ranks agree on: single values, texts, plans; values of the host on every device. Derived as for Collectives; a
 /// communicator of another device than Cpu has control(), a communicator of the host over the same ranks.
@@ -93,12 +93,12 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
   void assert_same(std::string_view what, const std::string& belief) {
     const std::vector<std::uint64_t> hashes = all_gather(hash_bytes(belief.data(), belief.size()));
     if (all_equal(hashes)) return;
-    fail_differing(what, hashes, all_gather(belief.substr(0, 400)));
+    fail_differing(what, hashes, all_gather(belief.substr(0, 400)), names());
   }
   /// Compares several values (`what` in the plural: "the models of DataParallel"): the error names the first that differs.
   void assert_same(std::string_view what, const NamedValues& values) {
     if (all_equal(all_gather(values.hash()))) return;
-    fail_differing(what, all_gather("+" + values.lines()));
+    fail_differing(what, all_gather("+" + values.lines()), names());
   }
   void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
 
@@ -117,6 +117,9 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
     if constexpr (std::same_as<Device, Cpu>) return this->self();
     else return this->self().control();
   }
+
+ private:
+  RankNames names() { return rank_names(host().engine()); }
 };
 
 /// Agreements, and messages between two ranks. Derived as for Agreements.

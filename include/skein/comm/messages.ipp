@@ -15,7 +15,7 @@ SKEIN_INLINE std::vector<std::string> split_texts(std::string_view joined, const
 }
 
 SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::uint64_t>& hashes,
-                                 const std::vector<std::string>& beliefs) {
+                                 const std::vector<std::string>& beliefs, const RankNames& names) {
   std::string text(what);
   text += " differs between ranks: ";
   const int n = static_cast<int>(hashes.size());
@@ -23,14 +23,15 @@ SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::u
     const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
     bool seen = false;
     for (int q = 0; q < r; ++q) seen = seen || equal(q);
-    if (!seen) text += (r ? "; " : "") + ranks_text(n, equal) + ": " + beliefs[static_cast<std::size_t>(r)];
+    if (!seen)
+      text += (r ? "; " : "") + ranks_text(names.size() == n ? names : n, equal) + ": " + beliefs[static_cast<std::size_t>(r)];
   }
   throw CommError(text + ". Start every rank with the same program and options");
 }
 
-SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::string>& lines) {
+SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::string>& lines, const RankNames& names) {
   throw CommError(
-      text("{} differ between ranks: {}. Start every rank with the same program and options", what, differences(lines)));
+      text("{} differ between ranks: {}. Start every rank with the same program and options", what, differences(lines, names)));
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

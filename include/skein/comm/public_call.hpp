@@ -3,6 +3,7 @@
 // rank is missing, is then named as its user knows it: "save is a call of all ranks: rank 1 has not called it".
 #pragma once
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "../core/config.hpp"
@@ -32,6 +33,11 @@ class InPublicCall {
     const std::uint8_t code = current_;
     current_ = code & static_cast<std::uint8_t>(~opens);
     return code;
+  }
+  /// The call that this thread is in, for messages: " in save"; "" where it is in none.
+  static std::string text() {
+    const std::string_view name = public_call_names[current_ & static_cast<std::uint8_t>(~opens)];
+    return name.empty() ? "" : " in " + std::string(name);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../core/error.hpp"
+#include "rank_names.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -27,16 +28,15 @@ struct Transfer {
   /// Whether it takes messages of that rank.
   bool takes(int from) const { return peer < 0 || peer == from; }
   /// "recv from rank 1 (tag 3)".
-  std::string text() const {
-    return std::string(sends ? "send to " : "recv from ") + (peer < 0 ? "any rank" : "rank " + std::to_string(peer)) + " (tag " +
-           std::to_string(tag) + ")";
+  std::string text(const RankNames& names) const {
+    return (sends ? "send to " : "recv from ") + names.name(peer) + " (tag " + std::to_string(tag) + ")";
   }
   /// A complete one has been seen, and its place is free. Throws CommError where the message had another length.
-  void end() {
+  void end(const RankNames& names) {
     active = false;
     if (sends || came == bytes) return;
-    if (came < bytes) throw CommError(text() + ": " + length_text(came, bytes));
-    throw CommError(text() + ": the message is longer than the receiver's span of " + std::to_string(bytes) + " bytes");
+    if (came < bytes) throw CommError(text(names) + ": " + length_text(came, bytes));
+    throw CommError(text(names) + ": the message is longer than the receiver's span of " + std::to_string(bytes) + " bytes");
   }
 };
 

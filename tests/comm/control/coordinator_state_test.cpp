@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -81,6 +82,26 @@ TEST_CASE("a group that all of its members have left is forgotten") {
   CHECK_FALSE(coordinator_state.failed());
 }
 
+TEST_CASE("what ends a group is told to its members alone, and what an exception made leave it says so to who awaits it") {
+  control::CoordinatorState coordinator_state(3);
+  const bool leaves = GENERATE(true, false);
+  coordinator_state.take(0, open(7, {2, 0}), 0);
+  coordinator_state.take(0, exchange(0, 7), 1);
+  if (leaves) coordinator_state.take(2, {control::Kind::Left, 7, 0, 0, "rank 2 failed"}, 1);
+  else coordinator_state.take(2, {control::Kind::Fail, 7, 0, 0, "rank 2 failed"}, 1);
+  std::set<int> told;
+  for (const auto& [rank, frame] : coordinator_state.output())
+    if (frame.kind == control::Kind::Fail && frame.group == 7 && frame.payload == "rank 2 failed") told.insert(rank);
+  CHECK(told == std::set<int>{0, 2});
+  coordinator_state.take(0, exchange(1, 7), 2);  // sent before it heard
+  coordinator_state.tick(100);
+  for (int r = 0; r < 3; ++r) coordinator_state.take(r, exchange(0), 101);
+  CHECK_FALSE(coordinator_state.failed());
+  coordinator_state.take(0, {control::Kind::Left, 7, 0, 0, ""}, 102);
+  if (!leaves) coordinator_state.take(2, {control::Kind::Left, 7, 0, 0, ""}, 102);
+  CHECK(coordinator_state.groups() == 1);
+}
+
 TEST_CASE("who leaves a group is told to its others, and awaited there by nobody") {
   control::CoordinatorState coordinator_state(3);
   coordinator_state.take(0, open(7, {2, 0}), 0);
@@ -92,7 +113,7 @@ TEST_CASE("who leaves a group is told to its others, and awaited there by nobody
   for (int r = 0; r < 3; ++r) coordinator_state.take(r, exchange(0), 1);  // it is in the group of all still
   CHECK_FALSE(coordinator_state.failed());
   coordinator_state.take(0, exchange(0, 7), 2);
-  CHECK_THAT(coordinator_state.verdict(), Equals("barrier (call 0): rank 0 returned and will not arrive"));
+  CHECK_THAT(coordinator_state.verdict(), Equals("barrier (call 0): rank 2 returned and will not arrive"));
   CHECK_THROWS_AS(control::CoordinatorState(2).take(0, {control::Kind::Left, 7, 0, 0, ""}, 0), sk::CommError);
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "../../support/collectives.hpp"
+#include "../../support/part_cases.hpp"
 #include "../../support/rank_check.hpp"
 
 namespace sk = skein;
@@ -390,4 +391,23 @@ TEST_CASE("a rank that fails while others split ends all, and nobody reads what 
       if (part.all_reduce(world.rank()) != (world.rank() % 2 ? 4 : 2)) throw std::runtime_error("a wrong part");
     }
   });
+}
+
+TEST_CASE("in parts of threads ranks are named by their numbers in the whole") {
+  const part_cases::Fault fault = GENERATE(from_range(std::begin(part_cases::faults), std::end(part_cases::faults)));
+  const bool of_part = GENERATE(false, true);
+  std::string told;
+  (void)thrown(
+      4,
+      [&](sk::ThreadComm& world) {
+        try {
+          part_cases::act(world, fault, of_part);
+        } catch (const part_cases::OwnFault&) {
+        } catch (const sk::CommError& e) {
+          if (world.rank() == 1) told = e.what();
+        }
+      },
+      1);
+  CAPTURE(static_cast<int>(fault), of_part);
+  CHECK_THAT(told, Contains(part_cases::wanted(fault, 4, false)));
 }

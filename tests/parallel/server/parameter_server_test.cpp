@@ -25,17 +25,6 @@ void at(std::initializer_list<int> sizes, void (*function)(sk::ThreadComm&)) {
     CHECK_NOTHROW(sk::spawn(n, function, {.deadline = 60}));
   }
 }
-/// A loop by hand over a batch of two samples.
-template <class TrainStep> void nine_steps(TrainStep& train_step) {
-  using Scalar = typename TrainStep::Scalar;
-  train_step.reserve({.capacity = 2, .threads = 1});
-  const std::vector<Scalar> x(8, Scalar(0.1)), y(6, Scalar(0.2));
-  sk::data::Batch<Scalar> batch;
-  batch.x = x.data(), batch.targets = y.data();
-  batch.pitch = 4, batch.target_pitch = 3;
-  batch.count = batch.global_count = 2;
-  for (int step = 0; step < 9; ++step) (void)train_step.step(batch);
-}
 /// The message that ends a program of these ranks.
 template <class Function> std::string failure(int ranks, Function function, double deadline = 60) {
   try {
@@ -126,7 +115,7 @@ TEST_CASE("a parameter server on a simulated network: the same bits, and a fast 
     cases::Training served{sk::parallel::Simulated{sk::parallel::ParameterServer{w}, w, times}, sk::optim::Sgd{.lr = 0.05f}};
     auto& train_step = served.trainer.train_step();
     if (served.policy_state().serves()) train_step.serve([](std::int64_t) { return 1.0; });
-    else nine_steps(train_step);
+    else cases::nine_steps(train_step);
     if (w.rank() == 0) waited = w.so_far().waited;
     (void)served.policy_state().finish();
   });
@@ -141,7 +130,7 @@ TEST_CASE("a scaled loss is refused in a loop by hand too, as servers do not kno
       sk::train::TrainStep step{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, sk::parallel::ParameterServer{w}};
       if (!scaled) step.set_loss_scaling(sk::optim::LossScaling::none());
       if (step.policy_state().serves()) step.serve([](std::int64_t) { return 1.0; });
-      else nine_steps(step);
+      else cases::nine_steps(step);
       (void)step.policy_state().finish();
     };
   };
@@ -213,48 +202,6 @@ TEST_CASE("the step of a late gradient is divided by the updates that it missed"
         {.deadline = 60});
     CHECK(scales == std::vector<double>{1, 1, 1, rate == LateRate::constant ? 1.0 : 1.0 / 3});
   }
-}
-
-TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
-  const auto hang = [](sk::ThreadComm& world) {
-    cases::Training served{sk::parallel::ParameterServer{world, Staleness<1>{}}, sk::optim::Sgd{}};
-    if (world.rank() == 1) {  // is there, but never trains
-      std::this_thread::sleep_for(std::chrono::milliseconds(1600));
-      return;
-    }
-    if (world.rank() == 2) {  // a server
-      const sk::parallel::UpdateCallback note{nullptr, [](void*, const sk::parallel::ShardUpdate&) {}};
-      served.policy_state().serve(note);
-    }
-    nine_steps(served.trainer.train_step());
-  };
-  const std::string message = failure(3, hang, 0.6);
-  INFO(message);
-  CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
-}
-
-TEST_CASE("a parameter server waits while all evaluate for longer than its deadline, and ends where all have left their fit",
-          "[parallel]") {
-  const auto fit = [](auto bound, const auto& callback) {
-    return [=](sk::ThreadComm& world) {
-      cases::Training served{sk::parallel::ParameterServer{world, bound}, sk::optim::Sgd{}};
-      try {
-        (void)served.fit({.epochs = 2, .batch = 50, .callbacks = {callback}});
-      } catch (const std::runtime_error& e) {
-        if (std::string(e.what()) != "mine") throw;
-      }
-    };
-  };
-  const auto evaluates = [](sk::train::EpochRecord& r, sk::train::FitControl&) {
-    if (r.epoch == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3500));
-  };
-  CHECK(failure(3, fit(Staleness<0>{}, evaluates), 1.5) == "");
-  CHECK(failure(3, fit(Staleness<2>{}, evaluates), 1.5) == "");
-  struct Throws {
-    void on_update(std::int64_t) const { throw std::runtime_error("mine"); }
-  };
-  const std::string message = failure(3, fit(Staleness<2>{}, Throws{}), 1);
-  CHECK(message.find("on rank 2: all other ranks have returned") != std::string::npos);
 }
 
 TEST_CASE("a parameter server's ranks all have the weights that a callback kept", "[parallel]") {

@@ -51,23 +51,28 @@ class Client {
   std::string exchange(std::uint32_t group, std::uint64_t number, std::string payload);
   /// The members of a new group; before its first exchange.
   void open(std::uint32_t group, const std::vector<int>& members);
-  /// This rank makes no call of the group any more: the others are told.
-  void leave(std::uint32_t group);
+  /// This rank makes no call of the group any more: the others are told, and why where an exception has left it.
+  void leave(std::uint32_t group, const std::string& why = {});
   /// Some member of some group has said so.
   bool any_left() const { return any_left_.load(std::memory_order_acquire); }
   /// The member at this place of the group has said so.
   bool has_left(std::uint32_t group, int place);
+  /// What the first said that an exception has made leave the group; "" where none has.
+  std::string why_left(std::uint32_t group);
   /// How many members of the group have; 0 once all of them and this rank have: then it is forgotten.
   std::size_t left(std::uint32_t group);
   /// Waits until so many members of the group have, or all have failed, at most so long.
   void wait_left(std::uint32_t group, std::size_t members, std::chrono::nanoseconds limit);
   /// A call on the device has taken too long: the coordinator finds out who is missing, and tells all.
   void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what);
-  /// Ends all ranks with a message.
+  /// Ends all ranks with a message; the ranks of a group in this group alone.
   void fail(const std::string& message);
+  void fail(std::uint32_t group, const std::string& message);
   bool failed() const { return failed_.load(); }
-  /// Throws the verdict where there is one.
+  bool failed(std::uint32_t group);
+  /// Throws the verdict where there is one, on all or on the group.
   void check();
+  void check(std::uint32_t group);
 
   void add(Watched* w);
   void remove(Watched* w);
@@ -76,6 +81,9 @@ class Client {
 
  private:
   void check(std::unique_lock<std::mutex>&);
+  /// Under the lock: the verdict on all, else on the group; null where there is none.
+  const std::string* verdict(std::uint32_t group) const;
+  void set_failed(std::uint32_t group, const std::string& message);
   void send(const Frame& f);
   void set_failed(const std::string& message);
 
@@ -94,9 +102,11 @@ class Client {
   std::pair<std::uint32_t, std::uint64_t> waited_{};
   std::optional<std::string> answer_;
   std::string waits_in_, message_;
-  std::atomic<bool> failed_{false}, stopping_{false}, any_left_{false};
+  std::atomic<bool> failed_{false}, stopping_{false}, any_left_{false}, any_group_failed_{false};
   struct Departures {
+    RankNames names{};
     std::set<int> places{};
+    std::string why{}, verdict{};           // why the first left that an exception made leave; what has ended the group
     std::size_t others = 0;                 // members beside this rank
     bool opened = false, own_left = false;  // by this rank: others may leave before it has opened the group
     bool all() const { return opened && own_left && places.size() >= others; }

@@ -27,9 +27,9 @@ SKEIN_INLINE Client::~Client() {
 
 SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t number, std::string payload) {
   std::unique_lock lock(mutex_);
-  check(lock);
+  if (const std::string* const text = verdict(group)) throw CommError(*text);
   const double limit = std::min(1e8, deadline_.load());  // of an infinite deadline: three years, which a frame can carry
-  waits_in_ = describe_exchange(payload) + " (call " + std::to_string(number) + ")";
+  waits_in_ = describe_exchange(payload, left_[group].names) + " (call " + std::to_string(number) + ")";
   waited_ = {group, number};
   answer_.reset();
   lock.unlock();
@@ -37,46 +37,52 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
   lock.lock();
   const auto over =
       std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(1e8, limit + std::max(3.0, limit / 2)));
-  while (!answer_ && !failed_ && std::chrono::steady_clock::now() < over) {
-    (void)arrived_.wait_for(lock, Progress::nap(nullptr, std::chrono::seconds(1)), [&] { return answer_ || failed_; });
+  while (!answer_ && !verdict(group) && std::chrono::steady_clock::now() < over) {
+    (void)arrived_.wait_for(lock, Progress::nap(nullptr, std::chrono::seconds(1)), [&] { return answer_ || verdict(group); });
     lock.unlock();
     Progress::move_others(nullptr);
     lock.lock();
   }
   waits_in_.clear();
   if (answer_) return std::move(*answer_);  // a rank that fails after the exchange does not undo it: the next call says so
-  if (!failed_) {
+  if (!verdict(group)) {
     lock.unlock();
     set_failed("the coordinator on rank 0 does not answer within " + seconds_text(limit) +
                ": its process was stopped, or the network is");
     lock.lock();
   }
-  throw CommError(message_);
+  throw CommError(*verdict(group));
 }
 
 SKEIN_INLINE void Client::open(std::uint32_t group, const std::vector<int>& members) {
   {
     const std::lock_guard lock(mutex_);
     Departures& d = left_[group];
-    d.others = members.size() - 1, d.opened = true;
+    d.names = RankNames(members), d.others = members.size() - 1, d.opened = true;
   }
   send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
 }
 
-SKEIN_INLINE void Client::leave(std::uint32_t group) {
+SKEIN_INLINE void Client::leave(std::uint32_t group, const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
     const auto at = left_.find(group);
     if (at != left_.end()) at->second.own_left = true;
     if (at != left_.end() && at->second.all()) left_.erase(at);
   }
-  send({Kind::Left, group, 0, 0, {}});
+  send({Kind::Left, group, 0, 0, why.substr(0, 4000)});
 }
 
 SKEIN_INLINE bool Client::has_left(std::uint32_t group, int place) {
   const std::lock_guard lock(mutex_);
   const auto at = left_.find(group);
   return at == left_.end() || at->second.places.count(place) > 0;  // a group that is forgotten: all have
+}
+
+SKEIN_INLINE std::string Client::why_left(std::uint32_t group) {
+  const std::lock_guard lock(mutex_);
+  const auto at = left_.find(group);
+  return at == left_.end() ? "" : at->second.why;
 }
 
 SKEIN_INLINE std::size_t Client::left(std::uint32_t group) {
@@ -89,7 +95,7 @@ SKEIN_INLINE void Client::wait_left(std::uint32_t group, std::size_t members, st
   std::unique_lock lock(mutex_);
   (void)arrived_.wait_for(lock, limit, [&] {
     const auto at = left_.find(group);
-    return failed_ || at == left_.end() || at->second.places.size() >= members;  // it is forgotten when all have
+    return verdict(group) || at == left_.end() || at->second.places.size() >= members;  // it is forgotten when all have
   });
 }
 
@@ -106,6 +112,39 @@ SKEIN_INLINE void Client::check() {
   if (!failed()) return;
   std::unique_lock lock(mutex_);
   check(lock);
+}
+
+SKEIN_INLINE void Client::fail(std::uint32_t group, const std::string& message) {
+  if (group == 0) return fail(message);
+  send({Kind::Fail, group, 0, 0, message.substr(0, 4000)});
+  set_failed(group, message);
+}
+
+SKEIN_INLINE bool Client::failed(std::uint32_t group) {
+  if (failed() || !any_group_failed_.load(std::memory_order_acquire)) return failed();
+  const std::lock_guard lock(mutex_);
+  return verdict(group) != nullptr;
+}
+
+SKEIN_INLINE void Client::check(std::uint32_t group) {
+  if (!failed(group)) return;
+  const std::lock_guard lock(mutex_);
+  if (const std::string* const text = verdict(group)) throw CommError(*text);
+}
+
+SKEIN_INLINE const std::string* Client::verdict(std::uint32_t group) const {
+  if (failed_) return &message_;
+  const auto at = left_.find(group);
+  return at == left_.end() || at->second.verdict.empty() ? nullptr : &at->second.verdict;
+}
+
+SKEIN_INLINE void Client::set_failed(std::uint32_t group, const std::string& message) {
+  const std::lock_guard lock(mutex_);
+  const auto at = left_.find(group);
+  if (at == left_.end() || !at->second.verdict.empty()) return;
+  at->second.verdict = message.empty() ? "a rank failed" : message;
+  any_group_failed_.store(true, std::memory_order_release);
+  arrived_.notify_all();
 }
 
 SKEIN_INLINE void Client::add(Watched* w) {
@@ -167,7 +206,7 @@ SKEIN_INLINE void Client::receive() {
 }
 
 SKEIN_INLINE void Client::take(Frame& f) {
-  if (f.kind == Kind::Fail) return set_failed(f.payload);
+  if (f.kind == Kind::Fail) return f.group == 0 ? set_failed(f.payload) : set_failed(f.group, f.payload);
   if (f.kind == Kind::Query) {
     std::uint64_t started = 0;
     {
@@ -187,6 +226,7 @@ SKEIN_INLINE void Client::take(Frame& f) {
   if (f.kind == Kind::Left) {
     const auto at = left_.try_emplace(f.group).first;
     at->second.places.insert(static_cast<int>(f.number));
+    if (at->second.why.empty()) at->second.why = f.payload;
     if (at->second.all()) left_.erase(at);
     any_left_.store(true, std::memory_order_release);
     return arrived_.notify_all();

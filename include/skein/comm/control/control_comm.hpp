@@ -31,13 +31,14 @@ std::uint32_t group_number(std::uint64_t ticket, const std::vector<SplitKey>& ke
 class ControlEngine {
  public:
   static constexpr bool starts_by_waiting = true;
-  ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, int size);
+  ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, RankNames ranks);
 
   control::Client& client() { return *client_; }
   const std::shared_ptr<control::Client>& shared_client() const { return client_; }
   std::uint32_t group() const { return group_; }
   int rank() const { return rank_; }
   int size() const { return size_; }
+  const RankNames& rank_names() const { return names_; }
   /// The number of the last call, given by the coordinator: the same on every member, and that of no other call.
   std::uint64_t ticket() const { return ticket_; }
 
@@ -45,12 +46,17 @@ class ControlEngine {
   Ticket start(const CollectiveCall& o);
   bool test(Ticket&) { return true; }
   void wait(Ticket&) {}
-  void progress() { client_->check(); }
+  void progress() { check(); }
   void abandon() {}
-  /// This rank makes no call any more: the others are told, once.
-  void leave() {
-    if (!std::exchange(left_, true)) client_->leave(group_);
+  /// This rank makes no call any more: the others are told, once, and why where an exception has left it.
+  void leave(const std::string& why = {}) {
+    if (!std::exchange(left_, true)) client_->leave(group_, why);
   }
+  /// Ends the ranks of this communicator with a message; those of a part in it alone.
+  void fail(const std::string& message) { client_->fail(group_, message); }
+  bool failed() { return client_->failed(group_); }
+  /// Throws what has ended it.
+  void check() { client_->check(group_); }
 
  private:
   [[noreturn]] void end_all(const std::string& text);
@@ -62,6 +68,7 @@ class ControlEngine {
 
   std::shared_ptr<control::Client> client_;
   std::uint32_t group_;
+  RankNames names_;
   int rank_, size_;
   Pointers pointers_;
   std::uint64_t calls_ = 0, ticket_ = 0;
@@ -118,8 +125,8 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
   /// Seconds until a rank that does not arrive is named.
   double deadline() const { return engine_->client().deadline(); }
   void set_deadline(double seconds) { engine_->client().set_deadline(comm::checked_deadline(seconds, "set_deadline")); }
-  /// Ends all ranks with a message.
-  void fail(const std::string& message) { engine_->client().fail(message); }
+  /// Ends all ranks with a message; those of a part in it alone.
+  void fail(const std::string& message) { engine_->fail(message); }
 
   /// A communicator of the ranks with this colour (0 or more; 1024 of them at most), ordered by key, then by rank. Collective;
   /// blocking.
@@ -129,7 +136,7 @@ class ControlComm : public comm::Agreements<ControlComm, Cpu> {
 
  private:
   explicit ControlComm(std::unique_ptr<comm::control::Client> client);
-  ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, int size);
+  ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, comm::RankNames ranks);
   static comm::control::RankPlace place(int rank, int size, const MeetOptions& o);
 
   std::unique_ptr<engine_type> engine_;

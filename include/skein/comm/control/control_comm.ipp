@@ -5,8 +5,8 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE ControlEngine::ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, int size)
-    : client_(std::move(client)), group_(group), rank_(rank), size_(size), pointers_(size) {}
+SKEIN_INLINE ControlEngine::ControlEngine(std::shared_ptr<control::Client> client, std::uint32_t group, int rank, RankNames ranks)
+    : client_(std::move(client)), group_(group), names_(std::move(ranks)), rank_(rank), size_(names_.size()), pointers_(size_) {}
 
 SKEIN_INLINE void ControlEngine::run(const CollectiveCall& o) {
   std::string mine(reinterpret_cast<const char*>(&o.signature), sizeof o.signature);
@@ -29,7 +29,7 @@ SKEIN_INLINE void ControlEngine::run(const CollectiveCall& o) {
     p.send = part.data() + sizeof p.signature;
     values[r] = part.size() - sizeof p.signature;
   }
-  if (!same) end_all(mismatch_text(call, size_, [&](int r) { return posts[static_cast<std::size_t>(r)].signature; }));
+  if (!same) end_all(mismatch_text(call, names_, [&](int r) { return posts[static_cast<std::size_t>(r)].signature; }));
   check_values(o, call, values);
   work(o, posts);
 }
@@ -40,8 +40,8 @@ SKEIN_INLINE Ticket ControlEngine::start(const CollectiveCall& o) {
 }
 
 SKEIN_INLINE void ControlEngine::end_all(const std::string& text) {
-  client_->fail(text);
-  client_->check();
+  fail(text);
+  check();
   throw CommError(text);
 }
 
@@ -50,7 +50,7 @@ SKEIN_INLINE void ControlEngine::check_values(const CollectiveCall& o, std::uint
   for (int r = 0; r < size_; ++r) {
     const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? o.sent_bytes(r, size_) : 0;
     if (bytes != wanted)
-      end_all(describe(o.signature) + " (call " + std::to_string(call) + "): rank " + std::to_string(r) + " gave " +
+      end_all(describe(o.signature, names_) + " (call " + std::to_string(call) + "): " + names_.name(r) + " gave " +
               std::to_string(bytes) + " bytes of values, and its call has " + std::to_string(wanted) +
               ": it is no rank of this program");
   }
@@ -143,10 +143,11 @@ SKEIN_INLINE ControlComm& ControlComm::operator=(ControlComm&& o) noexcept {
 
 SKEIN_INLINE ControlComm::~ControlComm() {
   if (!engine_ || engine_->client().failed()) return;
-  if (detail::fault_leaves(uncaught_))
-    engine_->client().fail("rank " + std::to_string(engine_->client().rank()) +
-                           " failed: an exception left the scope of its communicator");
-  else if (engine_->group() != 0) engine_->leave();
+  const std::string why = detail::fault_leaves(uncaught_)
+                              ? engine_->rank_names().name(rank()) + " failed: an exception left the scope of its communicator"
+                              : "";
+  if (engine_->group() != 0) engine_->leave(why);  // the whole lives
+  else if (!why.empty()) engine_->fail(why);
 }
 
 SKEIN_INLINE ControlComm ControlComm::split(int color, int key) {
@@ -165,7 +166,7 @@ SKEIN_INLINE ControlComm ControlComm::split(int color, int key) {
     if (mine[i].rank == engine_->client().rank()) rank = static_cast<int>(i);
   }
   engine_->client().open(group, members);
-  return ControlComm(engine_->shared_client(), group, rank, static_cast<int>(members.size()));
+  return ControlComm(engine_->shared_client(), group, rank, comm::RankNames(std::move(members)));
 }
 
 SKEIN_INLINE ControlComm::ControlComm(std::unique_ptr<comm::control::Client> client) {
@@ -173,8 +174,9 @@ SKEIN_INLINE ControlComm::ControlComm(std::unique_ptr<comm::control::Client> cli
   engine_ = std::make_unique<engine_type>(std::shared_ptr<comm::control::Client>(std::move(client)), 0, rank, size);
 }
 
-SKEIN_INLINE ControlComm::ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank, int size)
-    : engine_(std::make_unique<engine_type>(std::move(client), group, rank, size)) {}
+SKEIN_INLINE ControlComm::ControlComm(std::shared_ptr<comm::control::Client> client, std::uint32_t group, int rank,
+                                      comm::RankNames ranks)
+    : engine_(std::make_unique<engine_type>(std::move(client), group, rank, std::move(ranks))) {}
 
 SKEIN_INLINE comm::control::RankPlace ControlComm::place(int rank, int size, const MeetOptions& o) {
   if (!o.secret.empty() && o.secret.size() < 16)

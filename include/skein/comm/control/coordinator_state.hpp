@@ -19,7 +19,7 @@
 namespace skein::inline SKEIN_ABI::comm::control {
 
 /// What an exchange's payload begins with says what it is for.
-std::string describe_exchange(std::string_view payload);
+std::string describe_exchange(std::string_view payload, const RankNames& names);
 
 /// What the coordinator knows and decides. Frames and times go in, frames come out; it has no socket, thread or clock.
 class CoordinatorState {
@@ -62,7 +62,8 @@ class CoordinatorState {
   };
   struct Group {
     std::vector<int> members;
-    std::vector<bool> left;  // by place: will not come to an exchange of this group any more
+    std::vector<bool> left;    // by place: will not come to an exchange of this group any more
+    std::string why, verdict;  // why one left that an exception made leave; what has ended this group
     std::map<std::uint64_t, Exchange> exchanges;
     Inquiry inquiry;
   };
@@ -72,21 +73,24 @@ class CoordinatorState {
   Group& group(std::uint32_t id);
   void send(int rank, Frame f);
   void fail(std::string text);
+  /// Ends a group alone.
+  void fail(std::uint32_t id, Group& g, const std::string& text);
 
-  // Ranks are named by their place in the group, as their own rank() says.
   template <class Wanted> std::string named(const Group& g, Wanted&& wanted) {
-    return ranks_text(static_cast<int>(g.members.size()), [&](int i) { return wanted(static_cast<std::size_t>(i)); });
+    return ranks_text(RankNames(g.members), [&](int i) { return wanted(static_cast<std::size_t>(i)); });
   }
 
   void exchange(int rank, Frame f, double now);
   // "save is a call of all ranks: rank 1 has not called it. barrier in save (call 3): rank 1".
   static std::string missing_text(std::uint64_t number, const Exchange& e, const std::string& who);
+  /// Those have left, and will not come to the exchange.
+  void fail_without(std::uint32_t id, Group& g, std::uint64_t number, const Exchange& e, const std::string& who);
   void overdue(Group& g, std::uint64_t number, const Exchange& e);
 
   void open(int rank, const Frame& f);
   void leave(int rank);
-  void leave(int rank, std::uint32_t id);
-  void leave(std::uint32_t id, Group& g, std::size_t place);
+  void leave(int rank, std::uint32_t id, const std::string& why);
+  void leave(std::uint32_t id, Group& g, std::size_t place, const std::string& why = {});
   /// All of its members have left: it is forgotten. The group of all ranks stays.
   static bool is_over(std::uint32_t id, const Group& g);
 

@@ -13,9 +13,9 @@ SKEIN_INLINE std::optional<Signature> signature_of(std::string_view payload) {
   return is_known(s) ? std::optional(s) : std::nullopt;
 }
 
-SKEIN_INLINE std::string describe_exchange(std::string_view payload) {
+SKEIN_INLINE std::string describe_exchange(std::string_view payload, const RankNames& names) {
   const std::optional<Signature> s = signature_of(payload);
-  return s ? describe(*s) : "an exchange";
+  return s ? describe(*s, names) : "an exchange";
 }
 
 SKEIN_INLINE CoordinatorState::CoordinatorState(int size) : size_(size), left_(static_cast<std::size_t>(size)) {
@@ -37,9 +37,10 @@ SKEIN_INLINE void CoordinatorState::take(int rank, Frame f, double now) {
     case Kind::State:
       return answer(rank, f);
     case Kind::Fail:
-      return fail(f.payload);
+      if (f.group == 0) return fail(f.payload);
+      return fail(f.group, group(f.group), f.payload);
     case Kind::Left:
-      return leave(rank, f.group);
+      return leave(rank, f.group, f.payload);
     case Kind::Goodbye:
       return leave(rank);
     default:
@@ -56,7 +57,7 @@ SKEIN_INLINE void CoordinatorState::lost(int rank) {
 SKEIN_INLINE void CoordinatorState::tick(double now) {
   for (auto& [id, g] : groups_) {
     for (auto& [number, e] : g.exchanges)
-      if (!failed() && now >= e.due) overdue(g, number, e);
+      if (!failed() && g.verdict.empty() && now >= e.due) overdue(g, number, e);
     if (!failed() && g.inquiry.running && now >= g.inquiry.due) judge(g);
   }
 }
@@ -65,7 +66,8 @@ SKEIN_INLINE double CoordinatorState::next_due() const {
   double t = 1e18;
   if (failed()) return t;
   for (const auto& [id, g] : groups_) {
-    for (const auto& [number, e] : g.exchanges) t = std::min(t, e.due);
+    for (const auto& [number, e] : g.exchanges)
+      if (g.verdict.empty()) t = std::min(t, e.due);
     if (g.inquiry.running) t = std::min(t, g.inquiry.due);
   }
   return t;
@@ -93,8 +95,15 @@ SKEIN_INLINE void CoordinatorState::fail(std::string text) {
   for (int r = 0; r < size_; ++r) send(r, {Kind::Fail, 0, 0, 0, verdict_});
 }
 
+SKEIN_INLINE void CoordinatorState::fail(std::uint32_t id, Group& g, const std::string& text) {
+  if (failed() || !g.verdict.empty()) return;
+  g.verdict = text.empty() ? "a rank failed" : text;
+  for (const int r : g.members) send(r, {Kind::Fail, id, 0, 0, g.verdict});
+}
+
 SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
   Group& g = group(f.group);
+  if (!g.verdict.empty()) return;  // which this rank is about to hear
   const std::size_t n = g.members.size(), i = place(g, rank);
   Exchange& e = g.exchanges[f.number];
   if (e.came.empty()) {
@@ -107,13 +116,13 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
   if (now + f.limit < e.due) {
     e.due = now + f.limit;
     e.limit = f.limit;
-    e.what = describe_exchange(f.payload);
+    e.what = describe_exchange(f.payload, RankNames(g.members));
   }
   e.payloads[i] = std::move(f.payload);
   if (std::find(e.came.begin(), e.came.end(), false) != e.came.end()) {
     const auto missing = [&](std::size_t j) { return !e.came[j] && g.left[j]; };
     for (std::size_t j = 0; j < n; ++j)
-      if (missing(j)) return fail(missing_text(f.number, e, named(g, missing)) + " returned and will not arrive");
+      if (missing(j)) return fail_without(f.group, g, f.number, e, named(g, missing));
     return;
   }
   std::size_t bytes = 0;
@@ -138,6 +147,12 @@ SKEIN_INLINE std::string CoordinatorState::missing_text(std::uint64_t number, co
   for (const std::string& payload : e.payloads)
     if (const std::optional<Signature> s = signature_of(payload); s && text.empty()) text = not_called_text(*s, who);
   return text + e.what + " (call " + std::to_string(number) + "): " + who;
+}
+
+SKEIN_INLINE void CoordinatorState::fail_without(std::uint32_t id, Group& g, std::uint64_t number, const Exchange& e,
+                                                 const std::string& who) {
+  if (!g.why.empty()) fail(id, g, g.why);
+  else fail(missing_text(number, e, who) + " returned and will not arrive");
 }
 
 SKEIN_INLINE void CoordinatorState::overdue(Group& g, std::uint64_t number, const Exchange& e) {
@@ -171,20 +186,21 @@ SKEIN_INLINE void CoordinatorState::leave(int rank) {
   std::erase_if(groups_, [](const auto& g) { return is_over(g.first, g.second); });
 }
 
-SKEIN_INLINE void CoordinatorState::leave(int rank, std::uint32_t id) {
+SKEIN_INLINE void CoordinatorState::leave(int rank, std::uint32_t id, const std::string& why) {
   Group& g = group(id);
-  leave(id, g, place(g, rank));
+  leave(id, g, place(g, rank), why);
   if (is_over(id, g)) groups_.erase(id);
 }
 
-SKEIN_INLINE void CoordinatorState::leave(std::uint32_t id, Group& g, std::size_t place) {
+SKEIN_INLINE void CoordinatorState::leave(std::uint32_t id, Group& g, std::size_t place, const std::string& why) {
   if (g.left[place] || failed()) return;
   g.left[place] = true;
+  if (g.why.empty()) g.why = why;
   for (std::size_t i = 0; i < g.members.size(); ++i)
-    if (i != place) send(g.members[i], {Kind::Left, id, place, 0, {}});
+    if (i != place) send(g.members[i], {Kind::Left, id, place, 0, why});
+  if (!g.verdict.empty()) return;
   for (const auto& [number, e] : g.exchanges)
-    if (!e.came[place])
-      return fail(missing_text(number, e, named(g, [&](std::size_t i) { return i == place; })) + " returned and will not arrive");
+    if (!e.came[place]) return fail_without(id, g, number, e, named(g, [&](std::size_t i) { return i == place; }));
 }
 
 SKEIN_INLINE bool CoordinatorState::is_over(std::uint32_t id, const Group& g) {
@@ -239,7 +255,7 @@ SKEIN_INLINE void CoordinatorState::judge(Group& g) {
   if (any(silent)) add(named(g, silent) + " does not answer (stopped, or out of reach)");
   if (any(left)) add(named(g, left) + " returned and will not arrive");
   for (std::size_t i = 0; i < g.members.size(); ++i)
-    if (elsewhere(i)) add("rank " + std::to_string(i) + " waits in " + q.waits[i]);
+    if (elsewhere(i)) add("rank " + std::to_string(g.members[i]) + " waits in " + q.waits[i]);
   if (found.empty())
     found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
   fail(q.what + " (call " + std::to_string(q.call) + "): " + found);

@@ -62,7 +62,7 @@ class GlooCollectives {
     const Signature& s = calls_.oldest().signature;
     const std::string within = " within " + seconds_text(limit), text = call_text();
     const auto missing = [&](int r) { return r != mesh_.rank() && !came_[static_cast<std::size_t>(r)]; };
-    const std::string ranks = ranks_text(mesh_.size(), missing);
+    const std::string ranks = ranks_text(mesh_.names(), missing);
     for (int r = 0; r < mesh_.size(); ++r)
       if (missing(r)) return not_called_text(s, ranks) + text + ranks + " did not arrive" + within;
     return text + "all ranks have arrived, and no message has" + within + ": look at the network";
@@ -95,7 +95,7 @@ class GlooCollectives {
   }
   /// Names the call under way, as the beginning of an error message.
   std::string call_text() const {
-    return describe(calls_.oldest().signature) + " (call " + std::to_string(calls_.complete()) + "): ";
+    return describe(calls_.oldest().signature, mesh_.names()) + " (call " + std::to_string(calls_.complete()) + "): ";
   }
 
   void run(const CollectiveCall& o, std::uint64_t call) {
@@ -140,7 +140,7 @@ class GlooCollectives {
     out_.clear();
     for (const Signature& s : signatures_)
       if (!is_known(s) || !(s == own))
-        throw CommError(mismatch_text(call, mesh_.size(), [&](int r) { return signatures_[static_cast<std::size_t>(r)]; }));
+        throw CommError(mismatch_text(call, mesh_.names(), [&](int r) { return signatures_[static_cast<std::size_t>(r)]; }));
   }
   void broadcast(const CollectiveCall& o) {
     const std::size_t bytes = o.bytes(o.signature.count);

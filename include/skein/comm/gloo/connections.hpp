@@ -11,8 +11,8 @@
 namespace skein::inline SKEIN_ABI::comm {
 
 /// A rank that cannot start the threads of its connections.
-inline std::string threads_text(int rank, const std::system_error& e) {
-  return "rank " + std::to_string(rank) + " cannot start a thread (" + e.what() +
+inline std::string threads_text(const std::string& rank, const std::system_error& e) {
+  return rank + " cannot start a thread (" + e.what() +
          "): GlooComm has one for each other rank, two for those that it sends to; see ulimit -u";
 }
 
@@ -27,12 +27,13 @@ class GlooConnections {
       : control_(control), mesh_(control, device ? std::move(device) : gloo_device(control, one_machine)) {
     collectives_.emplace(mesh_, [this](const std::string& call, const std::string& why, int ended) {
       const bool left = ended >= 0 && turns_out_left(ended);
-      const std::string what = left ? "rank " + std::to_string(ended) + will_not_arrive : why;
-      if (!client().failed()) client().fail(ended < 0 ? what : call + what);
+      const std::string reason = left ? client().why_left(control_.engine().group()) : "";
+      const std::string what = !reason.empty() ? reason : left ? mesh_.names().name(ended) + will_not_arrive : why;
+      if (!control_.engine().failed()) control_.engine().fail(ended < 0 || !reason.empty() ? what : call + what);
     });
     messages_.emplace(mesh_, [this](int ended, const std::string& why) {
       if (turns_out_left(ended)) return true;
-      if (!client().failed()) client().fail(why);
+      if (!control_.engine().failed()) control_.engine().fail(why);
       return false;
     });
   }
@@ -61,7 +62,7 @@ class GlooConnections {
   // By a thread. The connection to a rank has ended: because it has left? If the coordinator says nothing in ten seconds, no.
   bool turns_out_left(int rank) {
     const auto has_left = [&] { return client().has_left(control_.engine().group(), rank); };
-    for (int i = 0; i < 1000 && !client().failed() && !mesh_.aborted() && !has_left(); ++i)
+    for (int i = 0; i < 1000 && !control_.engine().failed() && !mesh_.aborted() && !has_left(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return has_left();
   }

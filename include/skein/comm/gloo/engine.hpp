@@ -27,33 +27,35 @@ class GlooEngine final : Progress {
   /// Collective over the control's ranks. `one_node`: all are on this rank's machine, and may share memory; `device`: a split's,
   /// of its parent.
   GlooEngine(ControlComm& control, const CommOptions& options, bool one_node, bool one_machine, GlooDevice device = {})
-      : control_(control), options_(options), rank_(control.rank()), size_(control.size()) {
+      : control_(control), options_(options), names_(control.engine().rank_names()), rank_(control.rank()),
+        size_(control.size()) {
     ControlNodeMeeting meeting(control);
     if (size_ == 1) return;
     if (one_node && segment_.create(meeting, rank_, size_)) {
-      memory_.emplace(segment_, rank_, size_);
-      links_.emplace(segment_, rank_, size_);
+      memory_.emplace(segment_, rank_, names_);
+      links_.emplace(segment_, rank_, names_);
       spins_ = spins_of(control.all_gather(own_cores()));
       return;
     }
     try {
       connections_.emplace(control, std::move(device), one_machine);
     } catch (const CommError&) { throw; } catch (const std::system_error& e) {
-      fail(threads_text(rank_, e));
+      fail(threads_text(names_.name(rank_), e));
     } catch (const std::exception& e) {
-      control_.fail("rank " + std::to_string(rank_) + ": gloo does not connect the ranks: " + e.what());
+      control_.fail(names_.name(rank_) + ": gloo does not connect the ranks: " + e.what());
       throw CommError(std::string("gloo does not connect the ranks: ") + e.what());
     }
   }
   ~GlooEngine() {
     leave_thread();
-    if (!failed_ && size_ > 1) leave();
+    leave();
     if (connections_) connections_->stop();
   }
 
   bool shares_memory() const { return memory_.has_value(); }
   bool failed() const { return failed_; }
   CommOptions& options() { return options_; }
+  const RankNames& rank_names() const { return names_; }
   GlooDevice device() const { return connections_ ? connections_->device() : nullptr; }
   /// The rank has said that it makes no call any more.
   bool has_left(int rank) { return client().has_left(control_.engine().group(), rank); }
@@ -111,10 +113,23 @@ class GlooEngine final : Progress {
   void abandon() {
     called();
     try {
-      fail("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
+      fail(names_.name(rank_) + " failed: an exception passed through a call that was under way");
     } catch (const CommError&) {}
   }
-  /// Ends all ranks with a message.
+  /// This rank makes no further call. `why`: an exception leaves a part; who waits for this rank is told that, and the whole
+  /// lives. Else what was sent is delivered. Whoever closes a connection first may take from it what another has not read: it
+  /// waits.
+  void leave(const std::string& why = {}) noexcept {
+    if (failed_ || size_ == 1) return;
+    failed_ = !why.empty();
+    try {
+      if (why.empty()) deliver();
+      control_.engine().leave(why);
+      if (connections_)
+        client().wait_left(control_.engine().group(), static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
+    } catch (const std::exception&) {}
+  }
+  /// Ends all ranks with a message; those of a part in it alone.
   [[noreturn]] void fail(const std::string& message) {
     if (!failed_) {
       set_message(message);
@@ -166,7 +181,7 @@ class GlooEngine final : Progress {
     try {
       f();
     } catch (const CommError& e) { fail(e.what()); } catch (const std::system_error& e) {
-      fail(threads_text(rank_, e));
+      fail(threads_text(names_.name(rank_), e));
     } catch (...) {  // of a function of the user's that reduces
       abandon();
       throw;
@@ -211,22 +226,27 @@ class GlooEngine final : Progress {
   }
   std::string describe_message(const Ticket& t) {
     const std::string what = size_ == 1 ? "a message" : links_ ? links_->describe(t) : connections_->messages().describe(t);
-    return what + " on rank " + std::to_string(rank_) + ": ";
+    return what + " on " + names_.name(rank_) + InPublicCall::text() + ": ";
   }
   /// What is waited for, and nothing has moved, may be of ranks that have left. (Over connections a collective's thread sees it.)
   void look_for_departures(const Ticket* message) {
     if (size_ == 1) return;
     if (message) {
       const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
-      std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(size_, could);
-      if (links_ && !some_ranks_text(size_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
+      std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(names_, could);
+      if (links_ && !some_ranks_text(names_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
       bool moved = false;  // by what came between the last look and their leave
       if (links_ && !left.empty()) guarded([&] { moved = step(); });
-      if (!moved && !left.empty()) fail(describe_message(*message) + left + GlooConnections::will_not_arrive);
+      if (!moved && !left.empty()) fail(why_left(describe_message(*message) + left + GlooConnections::will_not_arrive));
     } else if (memory_ && !calls_.empty()) {
       const std::string text = memory_->departed_text([&](int r) { return has_left(r); });
-      if (!text.empty()) fail(text);
+      if (!text.empty()) fail(why_left(text));
     }
+  }
+  /// What an exception has made a rank of this part leave says more than that it has left.
+  std::string why_left(const std::string& text) {
+    const std::string why = client().why_left(control_.engine().group());
+    return why.empty() ? text : why;
   }
   void overdue(const Ticket* message) {
     if (message) fail(describe_message(*message) + "no counterpart within " + seconds_text(options_.deadline));
@@ -240,9 +260,9 @@ class GlooEngine final : Progress {
   /// Throws what has ended this communicator, once nobody works in the caller's memory.
   void look_for_failure() {
     if (!failed_ && memory_ && segment_.failed()) fail(segment_.message());
-    if (!failed_ && client().failed()) {
+    if (!failed_ && control_.engine().failed()) {
       try {
-        client().check();
+        control_.engine().check();
       } catch (const CommError& e) { set_message(e.what()); }
       end();
     }
@@ -258,23 +278,18 @@ class GlooEngine final : Progress {
     if (connections_) connections_->stop();
   }
   control::Client& client() { return control_.engine().client(); }
-  /// This rank makes no further call. Whoever closes a connection first may take from it what another has not read: it waits.
-  void leave() noexcept {
-    try {
-      const std::uint32_t group = control_.engine().group();
-      const auto takes = [&](int r) { return !has_left(r); };
-      const auto over = [&] { return move_others(nullptr), client().failed() || !links_->waits_for(takes); };
-      if (links_) links_->deliver(options_.deadline, over);
-      const double end = seconds_now() + options_.deadline;
-      while (connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end &&
-             !client().failed()) {}
-      control_.engine().leave();
-      if (connections_) client().wait_left(group, static_cast<std::size_t>(size_ - 1), std::chrono::milliseconds(250));
-    } catch (const std::exception&) {}
+  void deliver() {
+    const auto takes = [&](int r) { return !has_left(r); };
+    const auto over = [&] { return move_others(nullptr), control_.engine().failed() || !links_->waits_for(takes); };
+    if (links_) links_->deliver(options_.deadline, over);
+    const double end = seconds_now() + options_.deadline;
+    while (connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end &&
+           !control_.engine().failed()) {}
   }
 
   ControlComm& control_;
   CommOptions options_;
+  RankNames names_;
   int rank_, size_;
   int spins_ = 0;
   SelfEngine self_;  // of one rank

@@ -60,8 +60,10 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   }
   ~GlooComm() {
     if (engine_ && detail::fault_leaves(uncaught_) && !engine_->failed()) {
+      const std::string why = engine_->rank_names().name(rank()) + " failed: an exception left the scope of its GlooComm";
       try {
-        fail("rank " + std::to_string(rank()) + " failed: an exception left the scope of its GlooComm");
+        if (control_->engine().group() != 0) engine_->leave(why);
+        else fail(why);
       } catch (const CommError&) {}
     }
     engine_.reset();
@@ -77,7 +79,7 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   /// How values are added: in the order of the ranks.
   ReductionOrder order() const { return ReductionOrder::ranks; }
 
-  /// Ends all ranks with a CommError.
+  /// Ends all ranks with a CommError; those of a part in it alone.
   [[noreturn]] void fail(const std::string& message) { engine_->fail(message); }
   /// Seconds until a rank that does not arrive is named.
   double deadline() const { return engine_->options().deadline; }

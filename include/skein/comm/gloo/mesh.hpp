@@ -100,7 +100,8 @@ class GlooMesh {
   using Buffer = gloo::transport::UnboundBuffer;
   /// Collective over the control's ranks, over which they tell each other where they listen; blocking.
   GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device)
-      : device_(std::move(device)), context_(device_->createContext(control.rank(), control.size())) {
+      : device_(std::move(device)), names_(control.engine().rank_names()),
+        context_(device_->createContext(control.rank(), control.size())) {
     const WithoutPipeSignal while_connecting;      // the thread that connects inherits it
     context_->setTimeout(std::chrono::hours(24));  // connect() has a limit of its own
     std::string own;                               // where each of the others finds this rank
@@ -125,10 +126,11 @@ class GlooMesh {
   const std::shared_ptr<gloo::transport::Device>& device() const { return device_; }
   int rank() const { return context_->rank; }
   int size() const { return context_->size; }
+  const RankNames& names() const { return names_; }
 
   /// What is said of a connection that has ended while both ranks live.
   std::string ended_text(int with, const char* why) const {
-    return "the connection of rank " + std::to_string(rank()) + " with rank " + std::to_string(with) + " has ended (" + why +
+    return "the connection of " + names_.name(rank()) + " with " + names_.name(with) + " has ended (" + why +
            "): look at the network between them";
   }
   std::unique_ptr<Buffer> buffer(const void* data, std::size_t bytes) {
@@ -188,7 +190,7 @@ class GlooMesh {
   /// gloo's connect waits for the other rank and sees nothing else: a thread does that, and this one sees the verdict, and the
   /// deadline, and closes what is not connected yet.
   void connect(ControlComm& control) {
-    control::Client& client = control.engine().client();
+    ControlEngine& engine = control.engine();
     std::exception_ptr wrong;
     std::atomic<int> with{0};
     std::promise<void> promise;
@@ -201,20 +203,20 @@ class GlooMesh {
     });
     const double end = control::now() + std::min(1e8, control.deadline());
     bool connected = false;
-    while (!connected && !client.failed() && control::now() < end)
+    while (!connected && !engine.failed() && control::now() < end)
       connected = done.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready;
     for (std::size_t i = 0; !connected && i < addresses_.size(); ++i) context_->getPair(addresses_[i].first)->close();
     thread.join();
     // Why a connection does not come about the coordinator knows better, if it does within a second.
-    for (int i = 0; i < 100 && connected && wrong && !client.failed(); ++i)
+    for (int i = 0; i < 100 && connected && wrong && !engine.failed(); ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    client.check();
+    engine.check();
     if (connected && wrong) std::rethrow_exception(wrong);
     if (connected) return;
-    client.fail("gloo does not connect rank " + std::to_string(control.rank()) + " with rank " + std::to_string(with) +
-                " within " + seconds_text(control.deadline()) +
+    engine.fail("gloo does not connect " + names_.name(control.rank()) + " with " + names_.name(with) + " within " +
+                seconds_text(control.deadline()) +
                 ": is the network between them open, and the one that GLOO_SOCKET_IFNAME names?");
-    client.check();
+    engine.check();
   }
   static std::chrono::milliseconds forever() { return std::chrono::hours(24 * 365); }
   template <class F> void with(int peer, F&& f) {
@@ -251,6 +253,7 @@ class GlooMesh {
   }
 
   std::shared_ptr<gloo::transport::Device> device_;
+  RankNames names_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<std::pair<int, std::vector<char>>> addresses_;  // of the others
   std::mutex mutex_;

@@ -65,7 +65,7 @@ class GlooMessages {
     Transfer& t = pool_[static_cast<std::size_t>(ticket.message)];
     if (!t.complete) return false;
     ticket.peer = t.peer;
-    t.end();
+    t.end(mesh_.names());
     return true;
   }
   /// Until the message is complete, or all have ended, at most so long.
@@ -75,7 +75,7 @@ class GlooMessages {
   }
   std::string describe(const Ticket& ticket) {
     const std::lock_guard lock(mutex_);
-    return pool_[static_cast<std::size_t>(ticket.message)].text();
+    return pool_[static_cast<std::size_t>(ticket.message)].text(mesh_.names());
   }
   /// No counterpart will come: the ranks that could be it have left. Who they are; empty where one has not.
   std::string left_behind(const Ticket& ticket) {
@@ -84,7 +84,7 @@ class GlooMessages {
     const auto could = [&](int r) { return r != mesh_.rank() && (t.peer < 0 || t.peer == r); };
     for (int r = 0; r < mesh_.size(); ++r)
       if (t.complete || t.peer == mesh_.rank() || (could(r) && !peer(r).gone)) return "";
-    return ranks_text(mesh_.size(), could);
+    return ranks_text(mesh_.names(), could);
   }
   /// Until what has been sent has left, or who was to get it, at most so long. True where it has.
   bool deliver_all(std::chrono::nanoseconds limit) {

@@ -32,7 +32,8 @@ class CallHistory {
 
   /// A sentence for the first call that differs, as far as both ranks have come; nothing where none does, or where the other's
   /// calls are too long ago.
-  std::optional<std::string> difference(const RecentCalls& other, int other_rank, int own_rank) const;
+  std::optional<std::string> difference(const RecentCalls& other, int other_rank, int own_rank,
+                                        const RankNames& names = {}) const;
 
  private:
   static constexpr std::uint64_t kept = 256;  // more than can be in flight, and than pass until another's are looked at

@@ -25,24 +25,21 @@ SKEIN_MPI_INLINE RecentCalls CallHistory::recent() const {
   return r;
 }
 
-SKEIN_MPI_INLINE std::optional<std::string> CallHistory::difference(const RecentCalls& other, int other_rank,
-                                                                    int own_rank) const {
+SKEIN_MPI_INLINE std::optional<std::string> CallHistory::difference(const RecentCalls& other, int other_rank, int own_rank,
+                                                                    const RankNames& names) const {
   const std::uint64_t shown = std::min(other.shown, RecentCalls::most), first = other.calls - shown;
   if (other.calls < shown || first + kept < calls_ || first >= calls_) return std::nullopt;
   if (other.hash_before != entry(first).hash_before)
-    return "collective calls before call " + std::to_string(first) + " differ between rank " + std::to_string(other_rank) +
-           " and rank " + std::to_string(own_rank) +
+    return "collective calls before call " + std::to_string(first) + " differ between " + names.name(other_rank) + " and " +
+           names.name(own_rank) +
            ". Every rank must make the same calls in the same order; SKEIN_CHECK=1 names "
            "the first that differs";
   for (std::uint64_t i = 0; i < shown && first + i < calls_; ++i)
     if (!(other.signature[i] == entry(first + i).signature)) {
       const Signature own = entry(first + i).signature;
-      const int low = std::min(own_rank, other_rank), high = std::max(own_rank, other_rank);
-      const std::vector<std::pair<int, Signature>> calls = {{own_rank, own}, {other_rank, other.signature[i]}};
-      return public_calls_text(calls) + "collective call " + std::to_string(first + i) + " differs between ranks: rank " +
-             std::to_string(low) + ": " + describe(low == own_rank ? own : other.signature[i]) + "; rank " +
-             std::to_string(high) + ": " + describe(high == own_rank ? own : other.signature[i]) +
-             ". Every rank must make the same calls in the same order";
+      std::vector<std::pair<int, Signature>> calls = {{own_rank, own}, {other_rank, other.signature[i]}};
+      if (other_rank < own_rank) std::swap(calls[0], calls[1]);
+      return mismatch_text(first + i, names, calls);
     }
   return std::nullopt;
 }

@@ -25,7 +25,8 @@ class CallQueue {
  public:
   /// Collective over `comm`. `node`: its ranks on this node. `native`: the order of reductions between nodes; `shares`: memory
   /// within nodes; `alone`: all ranks are on one. `options` are the engine's, and may change.
-  CallQueue(MPI_Comm comm, MPI_Comm node, int rank, int ranks, const CommOptions& options, bool native, bool shares, bool alone);
+  CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options, bool native, bool shares,
+            bool alone);
 
   std::uint64_t started() const { return calls_.started(); }
   std::uint64_t complete() const { return calls_.complete(); }

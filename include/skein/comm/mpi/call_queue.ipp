@@ -8,12 +8,12 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, int ranks, const CommOptions& options, bool native,
-                                      bool shares, bool alone)
-    : options_(options), ranks_(ranks), messages_(comm, rank, ranks, options.message), check_(comm, rank, ranks) {
-  if (ranks > 1 && shares && alone && MpiNodeMeeting{comm}.make(segment_, rank, ranks)) shared_.emplace(segment_, rank, ranks);
-  if (ranks == 1 || !native || shared_) return;
-  native_.emplace(comm, rank, ranks, options);
+SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options,
+                                      bool native, bool shares, bool alone)
+    : options_(options), ranks_(names.size()), messages_(comm, rank, ranks_, options.message), check_(comm, rank, names) {
+  if (ranks_ > 1 && shares && alone && MpiNodeMeeting{comm}.make(segment_, rank, ranks_)) shared_.emplace(segment_, rank, names);
+  if (ranks_ == 1 || !native || shared_) return;
+  native_.emplace(comm, rank, ranks_, options);
   if (shares) levels_.create(comm, node, options);
 }
 

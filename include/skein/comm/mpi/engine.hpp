@@ -28,8 +28,8 @@ class MpiEngine final : Progress {
 
  public:
   /// Collective over `parent`, of which it makes a communicator of its own. `node`: that of this rank where
-  /// CommOptions::node_size says them; -1: by its rank here.
-  MpiEngine(MPI_Comm parent, const CommOptions& options, int node = -1);
+  /// CommOptions::node_size says them; -1: by its rank here. `names`: of a part's ranks.
+  MpiEngine(MPI_Comm parent, const CommOptions& options, int node = -1, RankNames names = {});
   ~MpiEngine();
 
   MPI_Comm comm() const { return comm_; }
@@ -41,6 +41,7 @@ class MpiEngine final : Progress {
   bool shares_memory() const { return queue_->shares_memory(); }
   ReductionOrder order() const { return queue_->native() ? ReductionOrder::native : ReductionOrder::ranks; }
   bool failed() const { return failed_; }
+  const RankNames& rank_names() const { return names_; }
   CommOptions& options() { return options_; }
   /// All-reduces in these pages copy nothing from here on. Collective, where shares_memory().
   void add(const std::shared_ptr<NodePages>& pages) { queue_->add(pages); }
@@ -162,6 +163,7 @@ class MpiEngine final : Progress {
 
   CommOptions options_;
   MPI_Comm comm_ = MPI_COMM_NULL;
+  RankNames names_;
   int rank_ = 0, size_ = 1, node_ = -1, node_size_ = 1, node_rank_ = 0, spins_ = 0;
   std::optional<CallQueue> queue_;
   std::optional<SharedLinks> links_;            // messages: through shared memory,

@@ -10,22 +10,23 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options, int node)
-    : options_(checked_options(options)), node_(node) {
+SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& options, int node, RankNames names)
+    : options_(checked_options(options)), names_(std::move(names)), node_(node) {
   MPI_Comm_rank(parent, &rank_);
-  const LongWait wait("making a communicator (MPI_Comm_dup)", rank_, LongWait::long_of(options.deadline));
+  const LongWait wait("making a communicator (MPI_Comm_dup)", names_.number(rank_), LongWait::long_of(options.deadline));
   check_mpi(MPI_Comm_dup(parent, &comm_), "MPI_Comm_dup");
   MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
+  if (names_.size() == 0) names_ = RankNames(size_);
   options_ = same_options(comm_, options_);
   if (options_.node_size > 0 && node_ < 0) node_ = rank_ / options_.node_size;
   MPI_Comm of_node = node_of();
   look_at(of_node);
   agree(of_node);
   MPI_Comm_free(&of_node);
-  if (queue_->shares_memory()) links_.emplace(queue_->segment(), rank_, size_);
-  else point_to_point_.emplace(comm_, options_.message);
+  if (queue_->shares_memory()) links_.emplace(queue_->segment(), rank_, names_);
+  else point_to_point_.emplace(comm_, names_, options_.message);
 }
 
 SKEIN_MPI_INLINE MpiEngine::~MpiEngine() {
@@ -86,7 +87,7 @@ SKEIN_MPI_INLINE void MpiEngine::wait(Ticket& t) {
 
 SKEIN_MPI_INLINE void MpiEngine::abandon() {
   called();
-  leave("rank " + std::to_string(rank_) + " failed: an exception passed through a call that was under way");
+  leave(names_.name(rank_) + " failed: an exception passed through a call that was under way");
 }
 
 SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
@@ -117,8 +118,8 @@ SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
   MPI_Allreduce(own, most, 3, MPI_INT, MPI_MAX, comm_);
   made = most[0];
   const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
-  queue_.emplace(comm_, node, rank_, size_, options_, native, !most[1], !most[2]);
-  detector_.emplace(comm_, made, rank_, size_, queue_->history());
+  queue_.emplace(comm_, node, rank_, names_, options_, native, !most[1], !most[2]);
+  detector_.emplace(comm_, made, rank_, names_, queue_->history());
   processes_.emplace(comm_, rank_, size_);
 }
 
@@ -230,7 +231,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const SharedTransport& memory
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left() {
-  const std::string who = some_ranks_text(size_, [&](int r) { return detector_->has_left_before(r, queue_->complete()); });
+  const std::string who = some_ranks_text(names_, [&](int r) { return detector_->has_left_before(r, queue_->complete()); });
   if (who.empty()) return;
   fail(not_called_text(queue_->current().signature, who) + waiting_text(nullptr) + ": " + who + " returned and will not arrive");
 }
@@ -238,8 +239,8 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_who_left() {
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const Ticket& message) {
   const auto could = [&](int r) { return r != rank_ && (message.peer < 0 || message.peer == r); };
   const auto is_there = [&](int r) { return !(links_ ? queue_->segment().is_gone(r) : detector_->has_left(r)); };
-  const std::string who = some_ranks_text(size_, could);
-  if (who.empty() || !some_ranks_text(size_, [&](int r) { return could(r) && is_there(r); }).empty()) return;
+  const std::string who = some_ranks_text(names_, could);
+  if (who.empty() || !some_ranks_text(names_, [&](int r) { return could(r) && is_there(r); }).empty()) return;
   bool moved = false;  // by what came between the last look and their leave
   guarded([&] { moved = step(); });
   if (!moved) fail(waiting_text(&message) + ": " + who + " returned and will not arrive");
@@ -259,13 +260,14 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {
   if (!processes_->any_ended()) return;
   std::vector<int> dead;
   for (int r = 0; r < size_; ++r)
-    if (processes_->has_ended(r)) dead.push_back(r);
+    if (processes_->has_ended(r)) dead.push_back(names_.number(r));
   fail(waiting_text(message) + ": " + gone_text({dead.data(), dead.size()}));
 }
 
 SKEIN_MPI_INLINE std::string MpiEngine::waiting_text(const Ticket* message) {
-  if (message) return with_messages([&](auto& m) { return m.describe(*message); }) + " on rank " + std::to_string(rank_);
-  return describe(queue_->current().signature) + " (call " + std::to_string(queue_->complete()) + ")";
+  if (message)
+    return with_messages([&](auto& m) { return m.describe(*message); }) + " on " + names_.name(rank_) + InPublicCall::text();
+  return describe(queue_->current().signature, names_) + " (call " + std::to_string(queue_->complete()) + ")";
 }
 
 SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, const std::string& within, double limit) {
@@ -283,12 +285,12 @@ SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, con
   std::string found;
   bool any = false;
   for (int r = 0; r < size_; ++r) any = any || silent(r);
-  if (any) found = ranks_text(size_, silent) + " did not arrive" + within;
+  if (any) found = ranks_text(names_, silent) + " did not arrive" + within;
   for (int r = 0; r < size_; ++r)
     if (r != rank_ && !silent(r) && detector_->call(r) < call)
-      found += (found.empty() ? "" : "; ") + ("rank " + std::to_string(r)) + " waits in " + detector_->text(r);
+      found += (found.empty() ? "" : "; ") + names_.name(r) + " waits in " + detector_->text(r);
   const auto late = [&](int r) { return r != rank_ && (silent(r) || detector_->call(r) < call); };
-  const std::string not_called = found.empty() ? "" : not_called_text(queue_->current().signature, ranks_text(size_, late));
+  const std::string not_called = found.empty() ? "" : not_called_text(queue_->current().signature, ranks_text(names_, late));
   if (found.empty()) found = "all ranks have arrived, and no message has" + within + ": look at the network";
   fail(not_called + text + found);
 }

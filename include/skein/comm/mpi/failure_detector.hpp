@@ -32,7 +32,7 @@ class FailureDetector {
 
   /// `history` is this rank's. `id` is the communicator's, the same on its ranks and of no other that they have had: MPI uses the
   /// numbers of freed communicators again, and a late note must not reach the next one.
-  FailureDetector(MPI_Comm comm, int id, int rank, int ranks, const CallHistory& history);
+  FailureDetector(MPI_Comm comm, int id, int rank, RankNames ranks, const CallHistory& history);
 
   FailureDetector(const FailureDetector&) = delete;
   FailureDetector& operator=(const FailureDetector&) = delete;
@@ -87,6 +87,7 @@ class FailureDetector {
   void send(Kind kind, std::uint64_t call, const std::string& text, int to);
 
   MPI_Comm comm_;
+  RankNames names_;
   int id_, rank_, ranks_;
   const CallHistory& history_;
   std::vector<Note> notes_;

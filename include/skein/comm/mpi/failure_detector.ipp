@@ -12,9 +12,9 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE FailureDetector::FailureDetector(MPI_Comm comm, int id, int rank, int ranks, const CallHistory& history)
-    : comm_(comm), id_(id), rank_(rank), ranks_(ranks), history_(history), notes_(static_cast<std::size_t>(ranks)),
-      left_(static_cast<std::size_t>(ranks)) {}
+SKEIN_MPI_INLINE FailureDetector::FailureDetector(MPI_Comm comm, int id, int rank, RankNames ranks, const CallHistory& history)
+    : comm_(comm), names_(std::move(ranks)), id_(id), rank_(rank), ranks_(names_.size()), history_(history),
+      notes_(static_cast<std::size_t>(ranks_)), left_(notes_.size()) {}
 
 SKEIN_MPI_INLINE FailureDetector::~FailureDetector() {
   for (std::unique_ptr<Outgoing>& o : sent_) {
@@ -54,7 +54,7 @@ SKEIN_MPI_INLINE std::optional<std::string> FailureDetector::difference() {
     for (Told& told : notes) {
       const std::uint64_t both = std::min(told.recent.calls, history_.calls());
       if (std::exchange(told.compared, both) == both) continue;
-      if (auto text = history_.difference(told.recent, rank, rank_)) return text;
+      if (auto text = history_.difference(told.recent, rank, rank_, names_)) return text;
     }
     const auto ahead = [&](const Told& told) { return told.recent.calls > history_.calls(); };
     notes.erase(notes.begin(), std::find_if(notes.begin(), notes.end(), ahead));

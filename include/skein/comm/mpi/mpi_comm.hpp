@@ -89,7 +89,7 @@ class MpiComm : public comm::Messages<MpiComm, Cpu> {
 
  private:
   /// A part of a communicator: `node` is this rank's there, where CommOptions::node_size says them.
-  MpiComm(MPI_Comm existing, const CommOptions& options, int node);
+  MpiComm(MPI_Comm existing, const CommOptions& options, int node, comm::RankNames names);
 
   std::unique_ptr<comm::MpiSession> session_;
   std::unique_ptr<engine_type> engine_;

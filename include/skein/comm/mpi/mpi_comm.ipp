@@ -16,10 +16,10 @@ SKEIN_MPI_INLINE MpiComm::MpiComm(int& argc, char**& argv, const CommOptions& op
   engine_ = std::make_unique<engine_type>(MPI_COMM_WORLD, options);
 }
 
-SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options) : MpiComm(existing, options, -1) {}
+SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options) : MpiComm(existing, options, -1, {}) {}
 
-SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options, int node)
-    : engine_(std::make_unique<engine_type>(existing, options, node)) {}
+SKEIN_MPI_INLINE MpiComm::MpiComm(MPI_Comm existing, const CommOptions& options, int node, comm::RankNames names)
+    : engine_(std::make_unique<engine_type>(existing, options, node, std::move(names))) {}
 
 SKEIN_MPI_INLINE MpiComm& MpiComm::operator=(MpiComm&& o) noexcept {
   std::swap(session_, o.session_);
@@ -44,7 +44,7 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
     }
     if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
   } else if (detail::fault_leaves(uncaught_) && comm::mpi_runs()) {
-    engine_->leave("rank " + std::to_string(rank()) + " failed: an exception left the scope of its communicator");
+    engine_->leave(engine_->rank_names().name(rank()) + " failed: an exception left the scope of its communicator");
   }
   if (session_ && session_->owns()) skein::detail::say_interrupt();
   engine_.reset();
@@ -55,9 +55,13 @@ SKEIN_MPI_INLINE MpiComm MpiComm::split(int color, int key) {
   comm::check_color(color);
   barrier();  // a rank that is missing is named here, not waited for inside MPI
   MPI_Comm part = MPI_COMM_NULL;
-  const comm::LongWait wait("MPI_Comm_split", rank(), comm::LongWait::long_of(deadline()));
+  const comm::LongWait wait("MPI_Comm_split", engine_->rank_names().number(rank()), comm::LongWait::long_of(deadline()));
   comm::check_mpi(MPI_Comm_split(engine_->comm(), color, key, &part), "MPI_Comm_split");
-  MpiComm made(part, engine_->options(), engine_->node());
+  int count = 1, own = engine_->rank_names().number(rank());
+  comm::check_mpi(MPI_Comm_size(part, &count), "MPI_Comm_size");
+  std::vector<int> numbers(static_cast<std::size_t>(count));
+  comm::check_mpi(MPI_Allgather(&own, 1, MPI_INT, numbers.data(), 1, MPI_INT, part), "MPI_Allgather");
+  MpiComm made(part, engine_->options(), engine_->node(), comm::RankNames(std::move(numbers)));
   MPI_Comm_free(&part);
   return made;
 }

@@ -19,7 +19,8 @@ namespace skein::inline SKEIN_ABI::comm {
 /// Messages by MPI: started, polled, kept in a pool.
 class PointToPoint {
  public:
-  PointToPoint(MPI_Comm comm, std::size_t message) : comm_(comm), message_(std::clamp<std::size_t>(message, 4096, longest)) {}
+  PointToPoint(MPI_Comm comm, RankNames names, std::size_t message)
+      : comm_(comm), names_(std::move(names)), message_(std::clamp<std::size_t>(message, 4096, longest)) {}
 
   Ticket start(bool sends, void* data, std::size_t bytes, int peer, int tag);
   bool test(Ticket& ticket);
@@ -31,7 +32,7 @@ class PointToPoint {
   void keep();
   /// Transfers that nobody has seen complete.
   int active() const { return active_; }
-  std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(); }
+  std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(names_); }
 
  private:
   /// `came`: what has arrived, or left, in pieces; `waits`: MPI has no piece of it yet; `ends`: only the empty piece behind the
@@ -53,6 +54,7 @@ class PointToPoint {
 
   static constexpr std::size_t longest = std::size_t{1} << 30;  // bytes of a piece: MPI counts in int
   MPI_Comm comm_;
+  RankNames names_;
   std::size_t message_;
   std::uint64_t started_ = 0;
   std::vector<MpiTransfer> pool_;

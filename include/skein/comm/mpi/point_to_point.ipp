@@ -29,7 +29,7 @@ SKEIN_MPI_INLINE bool PointToPoint::test(Ticket& ticket) {
   MPI_Error_class(t.result, &kind);
   if (kind == MPI_ERR_TRUNCATE) t.came = t.bytes + 1;
   else check_mpi(t.result, t.sends ? "send" : "recv");
-  t.end();
+  t.end(names_);
   return true;
 }
 

@@ -17,7 +17,7 @@ class SignatureCheck {
  public:
   static constexpr int tag = tags::signatures;
 
-  SignatureCheck(MPI_Comm comm, int rank, int ranks);
+  SignatureCheck(MPI_Comm comm, int rank, RankNames ranks);
 
   void begin(const Signature& own, std::uint64_t call);
   /// True once all ranks have said the same. Throws CommError with the groups where they do not.
@@ -32,6 +32,7 @@ class SignatureCheck {
   }
 
   MPI_Comm comm_;
+  RankNames names_;
   int rank_, ranks_;
   std::vector<Signature> signatures_;
   std::vector<MPI_Request> requests_;

@@ -9,9 +9,9 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_MPI_INLINE SignatureCheck::SignatureCheck(MPI_Comm comm, int rank, int ranks)
-    : comm_(comm), rank_(rank), ranks_(ranks), signatures_(static_cast<std::size_t>(ranks)) {
-  requests_.reserve(2 * static_cast<std::size_t>(ranks));
+SKEIN_MPI_INLINE SignatureCheck::SignatureCheck(MPI_Comm comm, int rank, RankNames ranks)
+    : comm_(comm), names_(std::move(ranks)), rank_(rank), ranks_(names_.size()), signatures_(static_cast<std::size_t>(ranks_)) {
+  requests_.reserve(2 * signatures_.size());
 }
 
 SKEIN_MPI_INLINE void SignatureCheck::begin(const Signature& own, std::uint64_t call) {
@@ -28,7 +28,7 @@ SKEIN_MPI_INLINE void SignatureCheck::begin(const Signature& own, std::uint64_t 
 SKEIN_MPI_INLINE bool SignatureCheck::step() {
   if (!test_all(requests_, false, "comparing calls")) return false;
   for (const Signature& s : signatures_)
-    if (!(s == at(rank_))) throw CommError(mismatch_text(call_, ranks_, [&](int r) -> const Signature& { return at(r); }));
+    if (!(s == at(rank_))) throw CommError(mismatch_text(call_, names_, [&](int r) -> const Signature& { return at(r); }));
   return true;
 }
 

@@ -22,7 +22,7 @@ inline void compare_calls(ControlComm& control, const Signature& own, unsigned l
   const auto client = control.engine().shared_client();
   for (const Signature& s : all)
     if (!(s == own)) {
-      client->fail(mismatch_text(number, control.size(), [&](int r) { return all[static_cast<std::size_t>(r)]; }));
+      client->fail(mismatch_text(number, control.engine().rank_names(), [&](int r) { return all[static_cast<std::size_t>(r)]; }));
       client->check();
     }
 }

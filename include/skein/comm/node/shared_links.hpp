@@ -25,7 +25,7 @@ class SharedLinks {
  public:
   static constexpr std::size_t short_bytes = 4096;  // never wait for their receiver
 
-  SharedLinks(Segment& segment, int rank, int ranks);
+  SharedLinks(Segment& segment, int rank, RankNames ranks);
 
   Ticket start(bool sends, void* data, std::size_t bytes, int peer, int tag);
   bool test(Ticket& ticket);
@@ -44,7 +44,7 @@ class SharedLinks {
   int waiting() const { return waiting_; }
   /// One of the messages that wait for room goes to a rank for which takes(rank) is true.
   bool waits_for(OfRank<bool> takes) const;
-  std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(); }
+  std::string describe(const Ticket& t) const { return pool_[static_cast<std::size_t>(t.message)].text(names_); }
 
  private:
   // A message in the ring: its header, and its bytes, padded so that no header wraps around.
@@ -103,6 +103,7 @@ class SharedLinks {
 
   Segment& segment_;
   int rank_;
+  RankNames names_;
   std::vector<std::vector<Outgoing>> to_;  // what the rings had no room for
   std::vector<Incoming> from_;
   std::vector<Aside> aside_;

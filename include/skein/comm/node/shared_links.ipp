@@ -7,8 +7,8 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE SharedLinks::SharedLinks(Segment& segment, int rank, int ranks)
-    : segment_(segment), rank_(rank), to_(static_cast<std::size_t>(ranks)), from_(static_cast<std::size_t>(ranks)) {}
+SKEIN_INLINE SharedLinks::SharedLinks(Segment& segment, int rank, RankNames ranks)
+    : segment_(segment), rank_(rank), names_(std::move(ranks)), to_(static_cast<std::size_t>(names_.size())), from_(to_.size()) {}
 
 SKEIN_INLINE Ticket SharedLinks::start(bool sends, void* data, std::size_t bytes, int peer, int tag) {
   const std::size_t i = free_place(pool_);
@@ -29,7 +29,7 @@ SKEIN_INLINE bool SharedLinks::test(Ticket& ticket) {
   if (!t.complete) return false;
   ticket.peer = t.peer;
   --active_;
-  t.end();
+  t.end(names_);
   return true;
 }
 

@@ -30,7 +30,7 @@ class SharedTransport {
 
   /// `chunks`: as many have passed through the segment before (tests begin where the 32-bit counters of the lines wrap).
   /// `asks`: for lines, before it reads what it will write.
-  SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks = 0, bool asks = !reads_take_lines());
+  SharedTransport(const Segment& segment, int rank, RankNames ranks, std::uint64_t chunks = 0, bool asks = !reads_take_lines());
 
   /// From here on all-reduces in these pages copy nothing. All ranks do so between the same calls.
   void add(const std::shared_ptr<NodePages>& pages);
@@ -111,6 +111,7 @@ class SharedTransport {
   };
 
   const Segment& segment_;
+  RankNames names_;
   int rank_, ranks_;
   bool asks_;
   std::vector<Shared> shared_;

@@ -10,8 +10,9 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, int ranks, std::uint64_t chunks, bool asks)
-    : segment_(segment), rank_(rank), ranks_(ranks), asks_(asks), pointers_(ranks), line_(segment.line(rank)), base_(chunks) {}
+SKEIN_INLINE SharedTransport::SharedTransport(const Segment& segment, int rank, RankNames ranks, std::uint64_t chunks, bool asks)
+    : segment_(segment), names_(std::move(ranks)), rank_(rank), ranks_(names_.size()), asks_(asks), pointers_(ranks_),
+      line_(segment.line(rank)), base_(chunks) {}
 
 SKEIN_INLINE void SharedTransport::add(const std::shared_ptr<NodePages>& pages) {
   std::size_t i = 0;
@@ -98,9 +99,9 @@ SKEIN_INLINE bool SharedTransport::lacks(int r) const {
 }
 
 SKEIN_INLINE std::string SharedTransport::missing_text(double seconds) const {
-  const bool any_absent = !some_ranks_text(ranks_, [&](int r) { return lacks(r) && !has_begun(r); }).empty();
+  const bool any_absent = !some_ranks_text(names_, [&](int r) { return lacks(r) && !has_begun(r); }).empty();
   const auto missing = [&](int r) { return lacks(r) && (!any_absent || !has_begun(r)); };
-  const std::string who = some_ranks_text(ranks_, missing), within = " within " + seconds_text(seconds);
+  const std::string who = some_ranks_text(names_, missing), within = " within " + seconds_text(seconds);
   if (who.empty()) return "";
   return call_text(who, any_absent) +
          (any_absent ? " did not arrive" + within
@@ -109,11 +110,11 @@ SKEIN_INLINE std::string SharedTransport::missing_text(double seconds) const {
 
 SKEIN_INLINE std::string SharedTransport::call_text(const std::string& who, bool absent) const {
   const std::string before = absent ? not_called_text(o_->signature, who) : "";
-  return before + describe(o_->signature) + " (call " + std::to_string(call_) + "): " + who;
+  return before + describe(o_->signature, names_) + " (call " + std::to_string(call_) + "): " + who;
 }
 
 SKEIN_INLINE std::string SharedTransport::departed_text(OfRank<bool> has_left) const {
-  const std::string who = some_ranks_text(ranks_, [&](int r) { return r != rank_ && has_left(r) && lacks(r); });
+  const std::string who = some_ranks_text(names_, [&](int r) { return r != rank_ && has_left(r) && lacks(r); });
   return who.empty() ? "" : call_text(who, true) + " returned and will not arrive";
 }
 
@@ -155,15 +156,14 @@ SKEIN_INLINE void SharedTransport::compare() {
   const Signature& own = o_->signature;
   if (own.kind == Collective::Broadcast) {
     if (rank_ == own.root || of(own.root) == own) return;
-    const std::vector<std::pair<int, Signature>> both{{own.root, of(own.root)}, {rank_, own}};
-    throw CommError(mismatch_text(call_, both));
+    throw CommError(mismatch_text(call_, names_, {{own.root, of(own.root)}, {rank_, own}}));
   }
   // A broadcast waits for its root alone, and a root for nobody: two ranks that each were the root of one are found now. Nobody
   // is so far ahead that its signature has been overwritten.
   for (std::uint64_t back = std::min<std::uint64_t>(std::exchange(broadcasts_, 0), 16) + 1; back-- > 0;) {
     const auto then = [&](int r) -> const Signature& { return segment_.signature(r, call_ - back); };
     for (int r = 0; r < ranks_; ++r)
-      if (!(then(r) == then(rank_))) throw CommError(mismatch_text(call_ - back, ranks_, then));
+      if (!(then(r) == then(rank_))) throw CommError(mismatch_text(call_ - back, names_, then));
   }
 }
 

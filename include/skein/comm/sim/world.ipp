@@ -269,7 +269,7 @@ SKEIN_INLINE void SimWorld::perform(SimGroup& group, SimCall& call, std::uint64_
   const auto post = [&](int r) -> const CollectiveCall& { return call.posts[static_cast<std::size_t>(r)]; };
   for (int r = 1; r < n; ++r)
     if (!(post(r).signature == post(0).signature))
-      fail(group.members[0], mismatch_text(number, n, [&](int q) { return post(q).signature; }));
+      fail(group.members[0], mismatch_text(number, RankNames(group.members), [&](int q) { return post(q).signature; }));
   Pointers pointers(n);
   for (int r = 0; r < n; ++r) work_direct(r, n, post, pointers);
   for (int r = 0; r < n; ++r)

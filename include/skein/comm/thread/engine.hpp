@@ -22,6 +22,7 @@ class ThreadEngine final : Progress {
 
   Team& team() { return *team_; }
   int rank() const { return rank_; }
+  const RankNames& rank_names() const { return team_->names; }
 
   void run(const CollectiveCall& o);
   Ticket start(const CollectiveCall& o);

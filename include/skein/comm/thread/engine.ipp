@@ -63,7 +63,7 @@ SKEIN_INLINE Ticket ThreadEngine::start_send(const void* data, std::size_t bytes
 
 SKEIN_INLINE void ThreadEngine::abandon() {
   called();
-  team_->failure->abandon(rank_);
+  team_->failure->abandon(team_->names.number(rank_));
   quiesce();
 }
 
@@ -75,7 +75,7 @@ SKEIN_INLINE void ThreadEngine::retire() {
 
 SKEIN_INLINE void ThreadEngine::fail(const std::string& message) {
   called();
-  team_->failure->set(rank_, message);
+  team_->failure->set(team_->names.number(rank_), message);
   leave();
 }
 
@@ -122,7 +122,7 @@ SKEIN_INLINE void ThreadEngine::work(std::uint64_t call) {
     if (same && !failed) work_direct(rank_, team_->size, post, pointers_);
   }
   if (failed) leave();
-  if (!same) fail(mismatch_text(call, team_->size, [&](int r) { return post(r).signature; }));
+  if (!same) fail(mismatch_text(call, team_->names, [&](int r) { return post(r).signature; }));
 }
 
 SKEIN_INLINE void ThreadEngine::wait_until(std::uint64_t number) {
@@ -154,7 +154,7 @@ SKEIN_INLINE void ThreadEngine::check(Deadline& timer, const Message* message) {
   const std::string within = " within " + seconds_text(timer.limit());
   if (message) fail(message_text(*message) + "no counterpart" + within);
   const bool absent = need_.which == Team::Posted;
-  const std::string text = call_text(ranks_text(team_->size, [&](int r) { return lacks(r); }), absent);
+  const std::string text = call_text(ranks_text(team_->names, [&](int r) { return lacks(r); }), absent);
   if (need_.met()) return;
   fail(text + (absent ? " did not arrive" + within
                       : " arrived but made no progress" + within + ": what is started has to be polled or waited for"));
@@ -163,7 +163,7 @@ SKEIN_INLINE void ThreadEngine::check(Deadline& timer, const Message* message) {
 SKEIN_INLINE void ThreadEngine::look_for_who_left(const Message* message) {
   const auto gone = [&](int r) { return team_->line(r).gone.load(std::memory_order_seq_cst) != 0; };
   if (!message) {
-    const std::string who = some_ranks_text(team_->size, [&](int r) { return gone(r) && lacks(r); });
+    const std::string who = some_ranks_text(team_->names, [&](int r) { return gone(r) && lacks(r); });
     if (!who.empty()) fail(call_text(who, true) + " returned and will not arrive");
     return;
   }
@@ -176,14 +176,15 @@ SKEIN_INLINE void ThreadEngine::look_for_who_left(const Message* message) {
 }
 
 SKEIN_INLINE std::string ThreadEngine::message_text(const Message& m) const {
-  return std::string(m.sends ? "send to " : "recv from ") + (m.peer < 0 ? "any rank" : "rank " + std::to_string(m.peer)) +
-         " (tag " + std::to_string(m.tag) + ") on rank " + std::to_string(rank_) + ": ";
+  const RankNames& names = team_->names;
+  return (m.sends ? "send to " : "recv from ") + names.name(m.peer) + " (tag " + std::to_string(m.tag) + ") on " +
+         names.name(rank_) + InPublicCall::text() + ": ";
 }
 
 SKEIN_INLINE std::string ThreadEngine::call_text(const std::string& who, bool absent) const {
   const std::uint64_t call = head_ < worked_ ? head_ : worked_;
   const Signature& own = team_->post(rank_, call).signature;
-  return (absent ? not_called_text(own, who) : "") + describe(own) + " (call " + std::to_string(call) + "): " + who;
+  return (absent ? not_called_text(own, who) : "") + describe(own, team_->names) + " (call " + std::to_string(call) + "): " + who;
 }
 
 SKEIN_INLINE void ThreadEngine::quiesce() {
@@ -237,7 +238,7 @@ SKEIN_INLINE bool ThreadEngine::message_done(Ticket& t) {
   const bool sends = m.sends;
   m.state.store(Message::Free, std::memory_order_release);
   if (state == Message::WrongSize)
-    throw CommError(std::string(sends ? "send" : "recv") + " on rank " + std::to_string(rank_) + ": " +
+    throw CommError(std::string(sends ? "send" : "recv") + " on " + team_->names.name(rank_) + ": " +
                     (sends ? length_text(bytes, other) : length_text(other, bytes)));
   return true;
 }

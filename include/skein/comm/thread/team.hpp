@@ -49,15 +49,16 @@ struct Team {
   static constexpr std::uint64_t ring = 64;  // calls in flight
   enum { Posted = 0, Done = 1 };             // the counters of a line
 
-  Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f);
+  Team(RankNames ranks, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f);
 
   Line& line(int r) { return lines[static_cast<std::size_t>(r)]; }
   CollectiveCall& post(int r, std::uint64_t call) { return posts[static_cast<std::size_t>(r) * ring + call % ring]; }
   void wake_everyone();
-  /// The team of a part of this one, of `count` ranks: of the `split`-th split of all of them, and of a colour. Made by the first
+  /// The team of a part of this one, of these ranks: of the `split`-th split of all of them, and of a colour. Made by the first
   /// that asks; it stays here until the last has.
-  std::shared_ptr<Team> part(std::uint64_t split, int color, int count);
+  std::shared_ptr<Team> part(std::uint64_t split, int color, const std::vector<int>& members);
 
+  RankNames names;
   int size, node_size, spins;
   CommOptions options;
   std::shared_ptr<Failure> failure;

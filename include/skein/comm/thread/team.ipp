@@ -26,17 +26,17 @@ SKEIN_INLINE void Failure::abandon(int rank) {
   abandoned_by_ = std::this_thread::get_id();
 }
 
-SKEIN_INLINE Team::Team(int n, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
-    : size(n), node_size(ranks_of_process), spins(ranks_of_process <= available_cores() ? 3000 : 0), options(checked_options(o)),
-      failure(std::move(f)), lines(static_cast<std::size_t>(n)), posts(static_cast<std::size_t>(n) * ring),
-      boxes(static_cast<std::size_t>(n)), pools(static_cast<std::size_t>(n)) {}
+SKEIN_INLINE Team::Team(RankNames ranks, const CommOptions& o, int ranks_of_process, std::shared_ptr<Failure> f)
+    : names(std::move(ranks)), size(names.size()), node_size(ranks_of_process),
+      spins(ranks_of_process <= available_cores() ? 3000 : 0), options(checked_options(o)), failure(std::move(f)),
+      lines(static_cast<std::size_t>(size)), posts(lines.size() * ring), boxes(lines.size()), pools(lines.size()) {}
 
-SKEIN_INLINE std::shared_ptr<Team> Team::part(std::uint64_t split, int color, int count) {
+SKEIN_INLINE std::shared_ptr<Team> Team::part(std::uint64_t split, int color, const std::vector<int>& members) {
   const std::lock_guard lock(parts_mutex_);
   const auto at = parts_.try_emplace({split, color}).first;
-  if (!at->second.team) at->second.team = std::make_shared<Team>(count, options, node_size, failure);
+  if (!at->second.team) at->second.team = std::make_shared<Team>(names.part(members), options, node_size, failure);
   std::shared_ptr<Team> team = at->second.team;
-  if (++at->second.asked == count) parts_.erase(at);
+  if (++at->second.asked == team->size) parts_.erase(at);
   return team;
 }
 

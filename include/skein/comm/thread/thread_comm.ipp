@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of thread_comm.hpp.
 #pragma once
+#include <algorithm>
+
 #include "thread_comm.hpp"
 
 SKEIN_BEGIN_COLD
@@ -27,15 +29,14 @@ SKEIN_INLINE ThreadComm ThreadComm::split(int color, int key) {
     int color, key;
   };
   const std::vector<SplitKey> keys = all_gather(SplitKey{color, key});
-  int place = 0, count = 0;
-  for (int r = 0; r < size(); ++r) {
-    const SplitKey& w = keys[static_cast<std::size_t>(r)];
-    if (w.color != color) continue;
-    ++count;
-    place += w.key < key || (w.key == key && r < rank());
-  }
+  const auto key_of = [&](int r) { return keys[static_cast<std::size_t>(r)].key; };
+  std::vector<int> members;
+  for (int r = 0; r < size(); ++r)
+    if (keys[static_cast<std::size_t>(r)].color == color) members.push_back(r);
+  std::stable_sort(members.begin(), members.end(), [&](int a, int b) { return key_of(a) < key_of(b); });
+  const auto place = std::find(members.begin(), members.end(), rank()) - members.begin();
   // No rank's memory is read by another: a failure may end any of them between two lines.
-  return ThreadComm(engine_->team().part(splits_++, color, count), place);
+  return ThreadComm(engine_->team().part(splits_++, color, members), static_cast<int>(place));
 }
 
 }  // namespace skein::inline SKEIN_ABI

@@ -89,10 +89,11 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   bool epoch_ends(std::int64_t) {
     pull();
     if (Bound > 0) {
+      say_away();         // who waits for another here is not the one that is late
       group_->barrier();  // every worker's gradients are in the weights now
       ask();
     }
-    for (int s = 0; s < options_.servers; ++s) say(s, {Message::Away, comm().rank(), 0, version_, 1, 0});
+    say_away();
     return true;
   }
   /// Collective, servers too: parameters, buffers and the report become the same on all ranks.
@@ -118,7 +119,9 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   void gather(DeviceSpan<Scalar> own, DeviceSpan<Scalar> all) {
     if (serves()) {
       Message asked;
-      comm().recv(DeviceSpan<Message>(&asked, 1), 0, Message::tag);
+      auto request = comm().irecv(DeviceSpan<Message>(&asked, 1), 0, Message::tag);
+      wait_with_deadline(comm(), request, comm::deadline(comm()),
+                         [] { return std::string("ParameterServer: save is a call of all ranks: rank 0 has not called it"); });
       comm().send(own, 0, Message::state_tag);
     } else if (rank() == 0) {
       for (int s = 0; s < options_.servers; ++s) {
@@ -171,6 +174,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     if (auto& before = sends_[at(s)]) before->wait(), before.reset();
     kept = m;
     (void)sends_[at(s)].emplace(comm().isend(DeviceSpan<const Message>(&kept, 1), server(s), Message::tag));
+  }
+  /// No gradients come until the next epoch.
+  void say_away() {
+    for (int s = 0; s < options_.servers; ++s) say(s, {Message::Away, comm().rank(), 0, version_, 1, 0});
   }
   /// What was sent has been read.
   void wait_for_sends() {

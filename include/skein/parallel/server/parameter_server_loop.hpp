@@ -89,7 +89,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     const auto missing = [&](int r) {
       if (r >= static_cast<int>(workers_.size())) return false;
       const Worker& w = workers_[static_cast<std::size_t>(r)];
-      return !w.done && !w.waits && seconds(w.since, now) > deadline_;
+      return !w.done && !w.waits && (evaluate || !w.away) && seconds(w.since, now) > deadline_;
     };
     bool any = false;
     for (int r = 0; r < static_cast<int>(workers_.size()); ++r) any = any || missing(r);

@@ -15,7 +15,7 @@ template <class T> DeviceSpan<T> piece(DeviceSpan<T> all, const plan::Range& r) 
   return all.sub(static_cast<std::size_t>(r.begin), static_cast<std::size_t>(r.end));
 }
 struct ServerMessage {
-  /// Away: an epoch has ended, gradients come after its evaluation.
+  /// Away: no gradients come until all have ended the epoch, and evaluated.
   enum Kind : std::int32_t { Push, Pull, State, Done, Away };
   static constexpr int tag = comm::tags::server, values_tag = tag + 1, reply_tag = tag + 2, reply_values_tag = tag + 3,
                        state_tag = tag + 4;

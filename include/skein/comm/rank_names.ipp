@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bodies of rank_names.hpp.
+#pragma once
+#include "rank_names.hpp"
+
+SKEIN_BEGIN_COLD
+
+namespace skein::inline SKEIN_ABI::comm {
+
+SKEIN_INLINE std::string ranks_text(std::span<const int> numbers) {
+  std::string out = numbers.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < numbers.size(); ++i) out.append(i ? ", " : "").append(std::to_string(numbers[i]));
+  return out;
+}
+
+SKEIN_INLINE std::string ranks_text(const RankNames& names, OfRank<bool> wanted) {
+  std::vector<int> numbers;
+  for (int r = 0; r < names.size(); ++r)
+    if (wanted(r)) numbers.push_back(names.number(r));
+  return ranks_text({numbers.data(), numbers.size()});
+}
+
+SKEIN_INLINE std::string some_ranks_text(const RankNames& names, OfRank<bool> wanted) {
+  for (int r = 0; r < names.size(); ++r)
+    if (wanted(r)) return ranks_text(names, wanted);
+  return "";
+}
+
+SKEIN_INLINE std::string gone_text(std::span<const int> numbers) {
+  return ranks_text(numbers) + (numbers.size() > 1
+                                    ? " are gone: their processes ended (their own output says why), or were killed"
+                                    : " is gone: its process ended (its own output says why), or was killed");
+}
+
+}  // namespace skein::inline SKEIN_ABI::comm
+
+SKEIN_END_COLD

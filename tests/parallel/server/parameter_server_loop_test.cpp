@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks that are missing at a server, over threads: who is named, and who is not.
+#include "skein/parallel/server/parameter_server_loop.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <skein/comm/thread/spawn.hpp>
+
+#include "../../support/parameter_server_cases.hpp"
+#include "../../support/temporary_folder.hpp"
+#include "../../support/thrown.hpp"
+
+namespace cases = parameter_server_cases;
+namespace sk = skein;
+using sk::parallel::Staleness;
+
+namespace {
+/// The message that ends a program of these ranks.
+template <class Function> std::string failure(int ranks, const Function& function, double deadline) {
+  return support::thrown([&] { sk::spawn(ranks, function, {.deadline = deadline}); });
+}
+}  // namespace
+
+TEST_CASE("who is missing at a parameter server is named", "[parallel]") {
+  const auto hang = [](sk::ThreadComm& world) {
+    cases::Training served{sk::parallel::ParameterServer{world, Staleness<1>{}}, sk::optim::Sgd{}};
+    if (world.rank() == 1) {  // is there, but never trains
+      std::this_thread::sleep_for(std::chrono::milliseconds(1600));
+      return;
+    }
+    if (world.rank() == 2) {  // a server
+      const sk::parallel::UpdateCallback note{nullptr, [](void*, const sk::parallel::ShardUpdate&) {}};
+      served.policy_state().serve(note);
+    }
+    cases::nine_steps(served.trainer.train_step());
+  };
+  const std::string message = failure(3, hang, 0.6);
+  INFO(message);
+  CHECK(message.find("rank 1 did not arrive within 0.6 s") != std::string::npos);
+}
+
+TEST_CASE("who waits at the end of an epoch for another is not named beside it", "[parallel]") {
+  struct Sleeps {
+    int rank;
+    void on_update(std::int64_t step) const {
+      if (rank == 1 && step == 3) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+    }
+  };
+  const auto fit = [](sk::ThreadComm& world) {
+    cases::Training served{sk::parallel::ParameterServer{world}, sk::optim::Sgd{}};
+    (void)served.fit({.epochs = 1, .batch = 10, .callbacks = {Sleeps{world.rank()}}});
+  };
+  CHECK_THAT(failure(3, fit, 0.6), Catch::Contains("rank 1 did not arrive within") && !Catch::Contains("ranks"));
+}
+
+TEST_CASE("a parameter server waits while all evaluate for longer than its deadline, and ends where all have left their fit",
+          "[parallel]") {
+  const auto fit = [](auto bound, const auto& callback) {
+    return [=](sk::ThreadComm& world) {
+      cases::Training served{sk::parallel::ParameterServer{world, bound}, sk::optim::Sgd{}};
+      try {
+        (void)served.fit({.epochs = 2, .batch = 50, .callbacks = {callback}});
+      } catch (const std::runtime_error& e) {
+        if (std::string(e.what()) != "mine") throw;
+      }
+    };
+  };
+  const auto evaluates = [](sk::train::EpochRecord& r, sk::train::FitControl&) {
+    if (r.epoch == 1) std::this_thread::sleep_for(std::chrono::milliseconds(3500));
+  };
+  CHECK(failure(3, fit(Staleness<0>{}, evaluates), 1.5) == "");
+  CHECK(failure(3, fit(Staleness<2>{}, evaluates), 1.5) == "");
+  struct Throws {
+    void on_update(std::int64_t) const { throw std::runtime_error("mine"); }
+  };
+  const std::string message = failure(3, fit(Staleness<2>{}, Throws{}), 1);
+  CHECK(message.find("on rank 2 in fit: all other ranks have returned") != std::string::npos);
+}
+
+TEST_CASE("a server that saves alone is told that it is in save", "[parallel]") {
+  const support::TemporaryFolder folder;
+  const auto alone = [&](sk::ThreadComm& world, bool stays) {
+    cases::Training served{sk::parallel::ParameterServer{world}, sk::optim::Adam{}};
+    (void)served.fit({.epochs = 1, .batch = 10});
+    if (world.rank() == 2) served.trainer.save(folder / "alone.skein");
+    else if (stays) std::this_thread::sleep_for(std::chrono::milliseconds(2500));
+  };
+  CHECK_THAT(failure(
+                 3, [&](sk::ThreadComm& world) { alone(world, true); }, 0.8),
+             Catch::Contains("save is a call of all ranks: rank 0 has not called it within 0.8 s"));
+  CHECK_THAT(failure(
+                 3, [&](sk::ThreadComm& world) { alone(world, false); }, 20),
+             Catch::Contains("on rank 2 in save: that rank has returned"));
+}
