@@ -20,5 +20,7 @@ class MpiComm;
 class History;
 template <class Network, class Input, class Device, class Precision> class Model;
 template <class Model, class Loss, class Optimizer, class Policy> class Trainer;
+template <class Model> class Predictor;
+template <class Model, class Loss, class Run> class Executor;
 
 }  // namespace skein::inline SKEIN_ABI

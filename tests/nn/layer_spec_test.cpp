@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <skein/nn/layer_spec.hpp>
+#include <skein/nn/memory_requirements.hpp>
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -15,6 +16,17 @@ constexpr sk::LayerSpec spec(sk::Edge in) {
                          {"bias", {7}, sk::Init::zeros, 1, 1, false}},
           .backward_reads = sk::Reads::y};
 }
+// Of 12 or 16 features it has no description: it would divide by 0.
+struct Dividing {
+  static constexpr sk::LayerSpec describe(sk::Edge in) { return {.output = {1 + 100 / ((in.last() - 12) * (in.last() - 16))}}; }
+  static void forward(auto& f) { f.y() = 0; }
+  static void backward(auto& f) { f.dx() = 0; }
+};
+struct AtRunTime {
+  static sk::LayerSpec describe(sk::Edge in) { return {.output = in}; }
+  static void forward(auto& f) { f.y() = f.x(); }
+  static void backward(auto& f) { f.dx() = f.dy(); }
+};
 }  // namespace
 
 TEST_CASE("A LayerSpec is a LayerInfo with names", "[nn]") {
@@ -42,4 +54,14 @@ TEST_CASE("Parameters are found by name, and are not more than a layer can have"
   STATIC_REQUIRE(many.info().fault == nn::Fault::too_many_parameters);
   constexpr sk::LayerSpec refused{.output = {1}, .accepts = false};
   STATIC_REQUIRE(refused.info().fault == nn::Fault::own);
+  constexpr sk::LayerSpec unnamed{.output = {1}, .parameters = {{"a", {1}}, {"", {1}}}};
+  STATIC_REQUIRE(unnamed.info().fault == nn::Fault::parameter_names);
+  constexpr sk::LayerSpec twice{.output = {1}, .parameters = {{"a", {1}}, {"b", {1}}, {"a", {2}}}};
+  STATIC_REQUIRE(!twice.info().names_differ());
+  STATIC_REQUIRE(spec(sk::Extents{2, {3, 5}}).info().names_differ());
+}
+
+TEST_CASE("A describe() that is a constant of some inputs alone is one", "[nn]") {
+  STATIC_REQUIRE(nn::analyze<Dividing>(sk::Extents{1, {4}}).fault == nn::Fault::none);
+  STATIC_REQUIRE(nn::analyze<AtRunTime>(sk::Extents{1, {4}}).fault == nn::Fault::not_constexpr);
 }

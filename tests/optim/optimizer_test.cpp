@@ -29,6 +29,44 @@ struct Stateless {
   float lr = 0.1f;
   template <class Scalar, class Device> void apply(const optim::UpdateCall<Scalar, Device>&) const {}
 };
+// What a program may write for element(), and what looks like it and trains nothing.
+struct WithElement {
+  float lr = 0.1f;
+  static constexpr int state_arrays() { return 0; }
+};
+template <class S> using At = optim::UpdateRates<S>;
+struct OfReferences : WithElement {
+  template <class S> constexpr void element(const At<S>& at, S gradient, S& value, S*) const { value -= at.lr * gradient; }
+};
+struct OfFloats : WithElement {
+  void element(const At<float>& at, const float& gradient, float& value, float*) const { value -= at.lr * gradient; }
+};
+struct OfAuto : WithElement {
+  constexpr void element(const auto& at, auto gradient, auto& value, auto*) const { value -= at.lr * gradient; }
+};
+struct OfForwarding : WithElement {
+  constexpr auto element(auto&& at, auto&& gradient, auto&& value, auto*) const { value -= at.lr * gradient; }
+};
+struct OfCopies : WithElement {
+  template <class S> constexpr void element(const At<S>& at, S gradient, S value, S*) const { value -= at.lr * gradient; }
+};
+struct OfFloatCopies : WithElement {
+  void element(const At<float>& at, float gradient, float value, float*) const { value -= at.lr * gradient; }
+};
+struct OfAutoCopies : WithElement {
+  constexpr void element(const auto& at, auto gradient, auto value, auto*) const { value -= at.lr * gradient; }
+};
+struct OfConstReferences : WithElement {
+  template <class S> constexpr void element(const At<S>&, S, const S&, S*) const {}
+};
+struct OfConstAuto : WithElement {
+  constexpr void element(const auto&, auto, const auto&, auto*) const {}
+};
+struct Exchanged : WithElement {
+  template <class S> constexpr void element(const At<S>& at, S& value, S gradient, S*) const { value -= at.lr * gradient; }
+};
+template <class... Os> constexpr bool all_are_optimizers = (optim::Optimizer<Os> && ...);
+template <class... Os> constexpr bool one_is_an_optimizer = (optim::Optimizer<Os> || ...);
 }  // namespace
 
 TEST_CASE("The optimizer concept takes a user's own type and no less", "[optim]") {
@@ -36,6 +74,11 @@ TEST_CASE("The optimizer concept takes a user's own type and no less", "[optim]"
   STATIC_REQUIRE(optim::Optimizer<SignDescent>);
   STATIC_REQUIRE_FALSE(optim::Optimizer<Stateless>);
   STATIC_REQUIRE_FALSE(optim::Optimizer<float>);
+}
+
+TEST_CASE("An element() that writes its value into a copy is none of an optimizer", "[optim]") {
+  STATIC_REQUIRE(all_are_optimizers<OfReferences, OfFloats, OfAuto, OfForwarding>);
+  STATIC_REQUIRE_FALSE(one_is_an_optimizer<OfCopies, OfFloatCopies, OfAutoCopies, OfConstReferences, OfConstAuto, Exchanged>);
 }
 
 TEST_CASE("What a user's optimizer leaves out has a default", "[optim]") {

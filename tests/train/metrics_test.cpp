@@ -79,6 +79,10 @@ TEST_CASE("metrics refuse labels and targets that do not fit") {
   MeanAbsoluteError error;
   CHECK_THROWS_WITH(error.add(rows, Rows<float>{outputs.data(), 4, 3, 2}),
                     "mean absolute error: outputs (4, 3), but targets (3, 2)");
+  const std::vector<float> soft{1, 0, 0.25f};
+  CHECK_THROWS_WITH(F1{}.add(Rows<float>{outputs.data(), 1, 3, 3}, Rows<float>{soft.data(), 1, 3, 3}),
+                    "F1: a target is 0.25, and it counts targets that are 0 or 1, as yes and no: of other numbers "
+                    "train::MeanAbsoluteError and train::R2 say how near the outputs are");
 }
 
 TEST_CASE("top-k against a sort, and top-1 is the accuracy") {

@@ -26,6 +26,12 @@ template <class T, std::size_t N> struct ArrayLength<std::array<T, N>> {
 
 /// What a range holds. Not by <ranges>, which the umbrella header would compile for this alone.
 template <class T> using RangeValue = std::iter_value_t<decltype(std::ranges::begin(std::declval<const T&>()))>;
+template <class T> inline constexpr bool is_character = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
+                                                        std::is_same_v<T, char8_t> || std::is_same_v<T, char16_t> ||
+                                                        std::is_same_v<T, char32_t>;
+/// A range of characters, which std::in_range does not take for integers.
+template <class T> concept CharacterRange = requires(const T& range) { std::ranges::end(range); }
+&&is_character<typename ArrayLength<RangeValue<T>>::number>;
 /// A range of numbers or of std::array of numbers; or a tensor or view on the host.
 template <class T> concept NumberRange = requires(const T& range) { std::ranges::end(range); }
 &&std::is_arithmetic_v<typename ArrayLength<RangeValue<T>>::number>;
@@ -35,7 +41,8 @@ template <class Scalar, int Rank> inline constexpr int tensor_rank<TensorView<Sc
 template <class Scalar, int Rank> inline constexpr int tensor_rank<Tensor<Scalar, Rank, Cpu>> = Rank;
 template <class T> concept HostTensor = tensor_rank<T> >
 0 && tensor_rank<T> <= 5;
-template <class T> concept Numbers = HostTensor<T> ||(NumberRange<T> && !requires { typename T::skein_expression; });
+template <class T> concept Numbers = HostTensor<T> ||
+    (NumberRange<T> && !CharacterRange<T> && !requires { typename T::skein_expression; });
 
 template <class T> struct NumberIn { using type = typename ArrayLength<RangeValue<T>>::number; };
 template <HostTensor T> struct NumberIn<T> { using type = typename T::Scalar; };
@@ -93,8 +100,11 @@ template <class X> using StoredFor =
                                           std::conditional_t<std::is_integral_v<NumberOf<X>>, std::int32_t, float>>>;
 
 template <class X> inline constexpr bool takes = Numbers<X>;  // a value, so that no compiler explains the concept at length
+template <class X> inline constexpr bool is_of_characters = CharacterRange<X>;
 template <class X> consteval void assert_numbers() {
-  static_assert(takes<X>,
+  static_assert(!is_of_characters<X>,
+                "char is no number: take std::vector<std::uint8_t>, whose samples are served as byte / 255, or std::int8_t");
+  static_assert(takes<X> || is_of_characters<X>,
                 "data::from_tensors takes ranges of numbers or of std::array of numbers, such as std::vector<float>, and tensors "
                 "on the host");
 }

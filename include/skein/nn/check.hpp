@@ -41,11 +41,15 @@ template <class L> inline constexpr bool has_expression_forward = !nn::HasSpec<L
 template <class L> inline constexpr bool has_expression_backward = !nn::HasSpec<L> || nn::HasExpressionBackward<L>;
 template <class L, class In> inline constexpr bool has_room_for_its_parameters =
     fault_of<L, In> != nn::Fault::too_many_parameters;
+template <class L, class In> inline constexpr bool parameters_have_names = fault_of<L, In> != nn::Fault::parameter_names;
+template <class L, class In> inline constexpr bool describe_is_constexpr = fault_of<L, In> != nn::Fault::not_constexpr;
+template <class L, class In> inline constexpr bool gives_an_output = fault_of<L, In> != nn::Fault::describes_no_output;
 /// L has a fault that no sentence of layer<L>::gets<In> but the last one says.
 template <class L, class In> constexpr bool is_silent() {
   return fault_of<L, In> != nn::Fault::none && nn::option_fault_of<L>() == nn::Fault::none && has_something_of_a_layer<L> &&
          has_describe<L> && has_forward<L> && has_backward<L> && nn::says_what_it_packs<L> && has_expression_forward<L> &&
-         has_expression_backward<L> && has_room_for_its_parameters<L, In> && gets_numbers<L, In> && gets_tokens<L, In> &&
+         has_expression_backward<L> && describe_is_constexpr<L, In> && gives_an_output<L, In> &&
+         has_room_for_its_parameters<L, In> && parameters_have_names<L, In> && gets_numbers<L, In> && gets_tokens<L, In> &&
          gets_a_flat_shape<L, In> && gets_an_image<L, In> && gets_a_sequence<L, In> && gets_a_volume<L, In> &&
          leaves_an_output<L, In> && goes_on_where_it_ended<L, In> && kernel_fits_into<L, In> && keeps_the_count<L, In> &&
          slices_within<L, In> && groups_divide_the_channels<L, In> && accepts<L, In>;
@@ -57,8 +61,9 @@ template <class Layer, int... Path> struct layer {
   template <class Input> struct gets {
     static_assert(
         has_something_of_a_layer<Layer>,
-        "this type is no layer: it has neither describe() nor forward() nor backward(), or they are not static: a layer is a "
-        "type without values, whose numbers are template arguments or parameters. If it is a network, the error "
+        "this type is no layer: it has neither describe() nor forward() nor backward(), or they are private, or not static, or "
+        "describe() does not take an sk::Edge: a layer is a type without values, whose numbers are template arguments or "
+        "parameters. If it is a network, the error "
         "above is within its layers: an option has its name, as in Conv2d<16, Kernel<3>> and Dropout<Rate<1, 10>>; "
         "Linear<16> has its outputs alone, since its inputs come from the layer before; a layer without options is "
         "written BatchNorm<>");
@@ -70,7 +75,14 @@ template <class Layer, int... Path> struct layer {
                   "sk::KernelNeeds needs(sk::Extents in)");
     static_assert(has_expression_forward<Layer>, "this layer lacks: static void forward(auto& f)");
     static_assert(has_expression_backward<Layer>, "this layer lacks: static void backward(auto& f)");
+    static_assert(describe_is_constexpr<Layer, Input>,
+                  "this layer's describe() gives no constant: it is static constexpr, and for an input that it refuses it "
+                  "gives .accepts = false in place of throwing");
+    static_assert(gives_an_output<Layer, Input>,
+                  "this layer's describe() gives no .output: as in {.output = in} for one of its input's shape");
     static_assert(has_room_for_its_parameters<Layer, Input>, "a layer has at most eight parameters");
+    static_assert(parameters_have_names<Layer, Input>,
+                  "each parameter of a layer has a name of its own, by which files, groups and f.parameter(\"...\"_p) find it");
     static_assert(gets_numbers<Layer, Input>,
                   "the input is tokens and this layer calculates with numbers: let a layer look them up before, as an embedding "
                   "does");

@@ -19,6 +19,7 @@
 #include "exec/layer_wise.hpp"
 #include "exec/ready_gradients.hpp"
 #include "exec/virtual_shards.hpp"
+#include "refused_executor.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -289,5 +290,10 @@ class Executor {
   nn::BatchOnDevice<Scalar, Device> batch_on_device_;
   std::uint64_t calls_ = 0;  // of hand-written loops that gave no key
 };
+
+/// What is no model has no type of a Run: it is refused.
+template <class Any, class Loss>
+requires(!nn::takes_part<std::remove_reference_t<Any>>) Executor(Any&&, Loss, ExecutorOptions)
+->Executor<std::remove_reference_t<Any>, Loss, void>;
 
 }  // namespace skein::inline SKEIN_ABI

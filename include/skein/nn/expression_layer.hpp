@@ -193,6 +193,7 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
     return target<XLayout, detail::WriteOnly>(raw_.dx);
   }
   template <class Name> auto parameter(Name) const {
+    static_assert(detail::is_a_name<Name>, "a parameter of a layer is named by a literal with _p behind it: \"scale\"_p");
     static_assert(find<Name>() >= 0, "this layer has no parameter of this name: see its describe()");
     using P = At<Name>;
     return StaticView<const Scalar, Scalar, Device, typename P::Layout>(raw_.parameters + P::offset);
@@ -200,6 +201,7 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
   /// The gradient of a parameter: to be added to, f.gradient("w"_p) += sum_leading(e).
   template <class Name> auto gradient(Name) const {
     static_assert(Backward, "forward has no gradients: gradient() is backward's");
+    static_assert(detail::is_a_name<Name>, "a parameter of a layer is named by a literal with _p behind it: \"scale\"_p");
     static_assert(find<Name>() >= 0, "this layer has no parameter of this name: see its describe()");
     using P = At<Name>;
     return detail::GradientToAdd<Scalar, Device, typename P::Layout>(raw_.gradients + P::offset, batch_, &added_,
@@ -221,7 +223,10 @@ template <class L, class In, class Raw, bool Backward> class ExpressionFrame {
   }
 
  private:
-  template <class Name> static constexpr int find() { return detail::spec_of<L, In>.parameters.find(Name::name); }
+  template <class Name> static constexpr int find() {
+    if constexpr (detail::is_a_name<Name>) return detail::spec_of<L, In>.parameters.find(Name::name);
+    else return 0;
+  }
   template <class Name> using At = detail::ParameterAt<L, In, (find<Name>() < 0 ? 0 : find<Name>())>;
   template <class Layout> auto samples(const Activation* data) const {
     return StaticView<const Activation, Scalar, Device, Layout>(data + first_ * Layout::sample_stride, batch_);

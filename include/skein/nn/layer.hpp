@@ -60,10 +60,13 @@ enum class Fault {
   reshape_count,
   slice_outside,
   too_many_parameters,
+  parameter_names,
   wants_tokens,
   wants_numbers,
   graph,
   no_describe,
+  not_constexpr,
+  describes_no_output,
   no_forward,
   no_backward,
   no_needs,
@@ -137,6 +140,13 @@ struct LayerInfo {
     int n = 0;
     for (const auto& p : parameters) n += !p.name.empty();
     return n;
+  }
+  /// No two parameters have one name: files and groups find them by it.
+  constexpr bool names_differ() const {
+    for (std::size_t i = 1; i < parameters.size() && !parameters[i].name.empty(); ++i)
+      for (std::size_t j = 0; j < i; ++j)
+        if (parameters[i].name == parameters[j].name) return false;
+    return true;
   }
   constexpr int buffer_entries() const {
     int n = 0;

@@ -169,7 +169,10 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
               : !says_what_it_packs<L>     ? Fault::no_needs
               : in.tokens && i.tokens < 1  ? Fault::wants_numbers
               : !in.tokens && i.tokens > 0 ? Fault::wants_tokens
-                                           : i.fault;
+              : i.fault != Fault::none     ? i.fault
+              : i.output.rank < 1          ? Fault::describes_no_output
+              : !i.names_differ()          ? Fault::parameter_names
+                                           : Fault::none;
     return s;
   } else {
     return {.output = in, .operations = 1, .fault = Fault::no_describe};

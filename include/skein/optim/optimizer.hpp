@@ -72,11 +72,25 @@ template <class O> concept TakesClosure = requires { requires O::takes_closure; 
 template <class O> concept HasState = requires(const O& o) {
   { o.state_arrays() } -> std::convertible_to<int>;
 };
-/// Says what becomes of one element; the library makes the pass.
-template <class O>
-concept HasElement = requires(const O& o, const UpdateRates<float>& at, float gradient, float& value, float* state) {
-  { o.element(at, gradient, value, state) } -> std::same_as<void>;
+namespace detail {
+/// O's element() can be called with a value of this kind. The gradient is no lvalue, so that it is not taken for the value.
+template <class O, class Value>
+concept ElementOf = requires(const O& o, const UpdateRates<float>& at, Value&& value, float* state) {
+  { o.element(at, 0.0f, static_cast<Value&&>(value), state) } -> std::same_as<void>;
 };
+/// An lvalue to which a copy or a const reference binds, and no other reference, auto&& neither.
+struct BitField {
+  int bits : 8;
+};
+template <class O> concept ElementOfBits = requires(const O& o, const UpdateRates<float>& at, BitField& of, float* state) {
+  o.element(at, 0.0f, of.bits, state);
+};
+/// What O's element() writes does not reach the caller: it takes `S value` or `const S& value`. One of auto&& value is told from
+/// these by what it takes of another type.
+template <class O> concept WritesToACopy = ElementOf<O, float> &&(!ElementOf<O, double&> || ElementOfBits<O>);
+}  // namespace detail
+/// Says what becomes of one element, and writes it into the value; the library makes the pass.
+template <class O> concept HasElement = detail::ElementOf<O, float&> && !detail::WritesToACopy<O>;
 /// Makes the arguments of one of the passes of ops.
 template <class O> concept HasArguments = requires(const O& o, const UpdateCall<float, Cpu>& call) {
   { o.arguments(call) } -> std::derived_from<ops::UpdateArguments<float>>;
@@ -113,8 +127,8 @@ template <class O> consteval void assert_optimizer() {
   else if constexpr (!HasElement<O> && !HasArguments<O> && !HasApply<O>)
     static_assert(detail::is_an_optimizer<O>,
                   "an optimizer says what becomes of an element, or updates a range of the arena: give it void element(const "
-                  "UpdateRates<S>& at, S gradient, S& value, S* state) const for any S, or void apply(const UpdateCall<Scalar, "
-                  "Device>&) const");
+                  "UpdateRates<S>& at, S gradient, S& value, S* state) const for any S, which writes into value, a reference "
+                  "(S&), or void apply(const UpdateCall<Scalar, Device>&) const");
   else if constexpr (HasElement<O> && !std::is_trivially_copyable_v<O>)
     static_assert(detail::is_an_optimizer<O>,
                   "an optimizer with element() goes into kernels by value: it must be trivially copyable (parameter groups are "

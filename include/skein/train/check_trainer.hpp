@@ -6,6 +6,7 @@
 
 #include "../comm/concepts.hpp"
 #include "../data/dataset.hpp"
+#include "../nn/check_model.hpp"
 #include "../parallel/check_policy.hpp"
 #include "train_step.hpp"
 
@@ -21,9 +22,9 @@ template <class Comm> struct NotAPolicy {
 template <class T> inline constexpr bool is_communicator = Communicator<T>;
 template <class Comm> inline constexpr bool is_communicator<NotAPolicy<Comm>> = true;
 
-enum class Part { none, missing, swapped, policy_third, loss, optimizer, outputs, device, communicator, policy };
+enum class Part { none, model, missing, swapped, policy_third, loss, optimizer, outputs, device, communicator, policy };
 template <class Model> using ReplicaOf = parallel::Replica<typename Model::Scalar, typename Model::device>;
-template <class Loss, class Optimizer, class Policy, class Model> consteval Part first_fault() {
+template <class Loss, class Optimizer, class Policy, class Model> consteval Part fault_beside_model() {
   if (std::same_as<Loss, Missing> || std::same_as<Optimizer, Missing>) return Part::missing;
   if constexpr (!nn::Loss<Loss>) return optim::Optimizer<Loss> && nn::Loss<Optimizer> ? Part::swapped : Part::loss;
   if (std::derived_from<Optimizer, parallel::PolicyBase>) return Part::policy_third;
@@ -33,6 +34,10 @@ template <class Loss, class Optimizer, class Policy, class Model> consteval Part
     if constexpr (!Policy::template fits<typename Model::device>) return Part::device;
     else return parallel::Policy<Policy, ReplicaOf<Model>> ? Part::none : Part::policy;
   else return is_communicator<Policy> ? Part::communicator : Part::policy;
+}
+template <class Loss, class Optimizer, class Policy, class Model> consteval Part first_fault() {
+  if constexpr (nn::takes_part<Model>) return fault_beside_model<Loss, Optimizer, Policy, Model>();
+  else return Part::model;
 }
 template <class Model, class Loss, class Optimizer, class Policy>
 inline constexpr bool is_refused = first_fault<Loss, Optimizer, Policy, Model>() != Part::none;
@@ -52,7 +57,8 @@ template <class X, class Y> consteval void assert_one_data_set() {
         "32})");
 }
 template <Part P, class Loss, class Optimizer, class Policy, class Model> constexpr bool assert_trainer() {
-  if constexpr (P == Part::missing)
+  if constexpr (P == Part::model) nn::assert_model<Model>();
+  else if constexpr (P == Part::missing)
     static_assert(!std::same_as<Optimizer, Missing>,
                   "a trainer needs a loss and an optimizer: Trainer{model, nn::CrossEntropy{}, optim::Adam{.lr = 1e-3f}}");
   else if constexpr (P == Part::swapped)

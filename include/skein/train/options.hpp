@@ -29,8 +29,10 @@ struct FitLoader {
   bool shuffle = true;                                  ///< false: in the order of the data set
   data::Partition partition = data::Partition::shared;  ///< `local`: each rank's data set is its own shard
   data::LastBatch last = data::LastBatch::keep;         ///< `drop`: samples that fill no batch are left out
+  [[no_unique_address]] detail::refused::OfLoader drop_last{};
   data::Prefetch prefetch = data::Prefetch::automatic;  ///< whether threads stage batches ahead
   int prefetch_threads = 0;  ///< 0: one, or more for a set that `prefers_threads`; else so many, on busy cores too
+  [[no_unique_address]] detail::refused::OfLoader num_workers{};
 };
 
 /// How a step is made of batches: `.step = {.accumulate = 4}`.
@@ -62,7 +64,9 @@ struct FitInterrupt {
 /// Where fit saves the training as it goes, and goes on from where it is started again: `.checkpoint = {.folder = "run", .every =
 /// 500}`.
 struct FitCheckpoint {
-  RunFolder folder{};      ///< of this fit alone, seen by all ranks; empty: nothing is saved
+  RunFolder folder{};  ///< of this fit alone, seen by all ranks; empty: nothing is saved
+  [[no_unique_address]] detail::refused::OfCheckpoint path{};
+  [[no_unique_address]] detail::refused::OfCheckpoint dir{};
   std::int64_t every = 0;  ///< optimizer steps between two commits; 0: one at the end of each epoch
   int keep = 3;            ///< commits that stay, 2 or more; earlier ones are removed
   bool async = false;      ///< a thread writes while steps go on; a commit is on the disk when the next begins, or `fit` returns

@@ -16,6 +16,7 @@
 #include "predict.hpp"
 #include "predict_table.hpp"
 #include "preparation.hpp"
+#include "refused_predictor.hpp"
 
 namespace skein::inline SKEIN_ABI {
 

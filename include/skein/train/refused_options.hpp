@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that other libraries give to options of fit. FitOptions has them as members that take no memory and refuse every value,
-// so that a program that writes one is told how the option is called here. Of a name that no member has, gcc says only that the
-// braces are no FitOptions.
+// Names that other libraries give to options of fit. FitOptions and its parts have them as members that take no memory and refuse
+// every value, so that a program that writes one is told how the option is called here. Of a name that no member has, gcc says
+// only that the braces are no FitOptions.
 #pragma once
 #include "../core/config.hpp"
 
@@ -67,6 +67,12 @@ struct OfCallbacks {
   template <class T> constexpr OfCallbacks(const T&) {
     static_assert(by_this_name<T>,
                   "what is done after epochs and steps is in .callbacks: .callbacks = {sk::train::EarlyStopping{.patience = 3}}");
+  }
+};
+struct OfCheckpoint {
+  constexpr OfCheckpoint() = default;
+  template <class T> constexpr OfCheckpoint(const T&) {
+    static_assert(by_this_name<T>, "where fit saves its training is .folder: .checkpoint = {.folder = \"training\"}");
   }
 };
 struct OfStep {

@@ -13,6 +13,15 @@
 
 namespace skein::inline SKEIN_ABI {
 
+namespace train::detail {
+template <class Model> struct ScalarOf { using type = float; };
+template <class Model>
+requires requires { typename Model::Scalar; }
+struct ScalarOf<Model> {
+  using type = typename Model::Scalar;
+};
+}  // namespace train::detail
+
 template <class Model, class Loss, class Optimizer, class Policy>
 requires(train::detail::is_refused<Model, Loss, Optimizer, Policy>) class Trainer<Model, Loss, Optimizer, Policy> {
   static constexpr train::detail::Part fault = train::detail::first_fault<Loss, Optimizer, Policy, Model>();
@@ -22,7 +31,7 @@ requires(train::detail::is_refused<Model, Loss, Optimizer, Policy>) class Traine
   template <class... Any> explicit Trainer(Any&&...) {}
   History fit(data::DatasetView, const FitOptions&);
   train::Scores evaluate(data::DatasetView, EvaluateOptions = {});
-  template <class Samples> Tensor<typename Model::Scalar, 2> predict(const Samples&);
+  template <class Samples> Tensor<typename train::detail::ScalarOf<Model>::type, 2> predict(const Samples&);
   void save(const std::string&);
   void load(const std::string&);
   void save_weights(const std::string&) const;

@@ -43,7 +43,8 @@ class ClassCounts {
     for (long i = 0; i < outputs.count; ++i)
       for (int c = 0; c < outputs.width; ++c) {
         const auto column = static_cast<std::size_t>(c);
-        const bool yes = static_cast<double>(outputs[i][column]) > threshold_, is = targets[i][column] > Scalar(0.5);
+        const bool yes = static_cast<double>(outputs[i][column]) > threshold_;
+        const bool is = is_yes(static_cast<double>(targets[i][column]));
         of(c)[actual] += is;
         of(c)[said] += yes;
         of(c)[right] += yes && is;
@@ -61,6 +62,12 @@ class ClassCounts {
 
  private:
   double* of(int c) { return counts_.data() + 3 * c; }
+  /// Throws ArgumentError for a target that is neither 0 nor 1, as those of a regression are.
+  bool is_yes(double target) const {
+    if (target != 0 && target != 1) refuse_target(target);
+    return target == 1;
+  }
+  [[noreturn]] void refuse_target(double target) const;
 
   std::string name_;
   int class_;

@@ -3,6 +3,7 @@
 #pragma once
 #include <cmath>
 
+#include "../../core/text.hpp"
 #include "class_scores.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -12,6 +13,13 @@ SKEIN_INLINE ClassCounts::ClassCounts(std::string_view name, int of, double thre
 
 SKEIN_INLINE void ClassCounts::check_outputs(int classes) const {
   if (class_ >= classes) throw ArgumentError(name_ + ": there are " + std::to_string(classes) + " classes, numbered from 0");
+}
+
+SKEIN_INLINE void ClassCounts::refuse_target(double target) const {
+  throw ArgumentError(
+      text("{}: a target is {}, and it counts targets that are 0 or 1, as yes and no: of other numbers "
+           "train::MeanAbsoluteError and train::R2 say how near the outputs are",
+           name_, static_cast<float>(target)));
 }
 
 SKEIN_INLINE double ClassCounts::score(double a, double b) const {

@@ -1,0 +1,23 @@
+// expect: the first argument is a model, by its name: *model of a pointer to one, trainer.model() of a trainer
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/sequential.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+
+using Model = sk::Model<sk::nn::Sequential<sk::nn::Linear<1>>, sk::Shape<1>>;
+
+int main() {
+  const auto model = std::make_unique<Model>(sk::Seed{1});
+#ifdef SKEIN_TWIN
+  sk::Trainer trainer{*model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}};
+#else
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.1f}};
+#endif
+  trainer.save("training");
+}
