@@ -29,3 +29,19 @@ TEST_CASE("a second thread is refused while the first is in a call; calls within
   }
   CHECK(from_another_thread().empty());
 }
+
+TEST_CASE("an object that was moved from takes no call until another is assigned to it", "[core]") {
+  const auto said = [](sk::OneThread& object) -> std::string {
+    try {
+      const sk::OneThread::Call call(object, "fit", "");
+    } catch (const sk::ArgumentError& e) { return e.what(); }
+    return "";
+  };
+  sk::OneThread first;
+  sk::OneThread second(std::move(first));
+  CHECK(said(first) == "this object was moved from, and has nothing: use the one that it was moved to");
+  CHECK(said(second).empty());
+  first = std::move(second);
+  CHECK(said(first).empty());
+  CHECK_FALSE(said(second).empty());
+}

@@ -73,6 +73,35 @@ struct NegativeLogLikelihood {
 
 }  // namespace
 
+TEST_CASE("an epoch in which no sample counts is an error, and no training", "[train]") {
+  Points points;
+  points.labels.assign(points.labels.size(), -1);
+  Model model{sk::Seed{1}};
+  sk::Trainer trainer{model, nn::CrossEntropy{.ignore_label = -1}, sk::optim::Sgd{}};
+  CHECK_THROWS_WITH(trainer.fit(points.set(), {.epochs = 2, .batch = 16, .progress = false}),
+                    Catch::Contains("no sample of the epoch counts"));
+  points.labels[5] = 1;  // one is enough
+  CHECK(trainer.fit(points.set(), {.epochs = 1, .batch = 16, .progress = false}).back().training.loss > 0);
+}
+
+TEST_CASE("a trainer that was moved from says so", "[train]") {
+  Points points;
+  Model model{sk::Seed{1}};
+  auto first = trainer_of(model);
+  auto second = std::move(first);
+  const sk::FitOptions options{.epochs = 1, .batch = 16, .progress = false};
+  const auto gone = Catch::Contains("was moved from, and has nothing: use the one that it was moved to");
+  const support::TemporaryFolder folder;
+  CHECK_THROWS_WITH(first.fit(points.set(), options), gone);
+  CHECK_THROWS_WITH(first.evaluate(points.set()), gone);
+  CHECK_THROWS_WITH(first.predict(points.set()), gone);
+  CHECK_THROWS_WITH(first.save(folder / "training"), gone);
+  CHECK_THROWS_WITH(first.load(folder / "training"), gone);
+  second.fit(points.set(), options);
+  first = std::move(second);
+  CHECK_NOTHROW(first.fit(points.set(), options));
+}
+
 TEST_CASE("a label that a loss leaves out is no wrong label", "[train]") {
   Points points;
   for (std::size_t i = 0; i < points.labels.size(); i += 3) points.labels[i] = -1;

@@ -6,23 +6,36 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "error.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
-/// Which thread is within a call of an object. Moved and copied as a fresh one: nobody is within the new object.
+/// Which thread is within a call of an object, and whether the object is still there: the new one of a copy or a move is fresh,
+/// nobody is within it; that which was moved from is gone, until another is assigned to it.
 class OneThread {
  public:
   OneThread() = default;
   OneThread(const OneThread&) {}
+  OneThread(OneThread&& o) noexcept { o.gone_ = true; }
   OneThread& operator=(const OneThread&) { return *this; }
+  OneThread& operator=(OneThread&& o) noexcept {
+    gone_ = std::exchange(o.gone_, true);
+    return *this;
+  }
+
+  /// Throws ArgumentError where the object was moved from.
+  void check_there() const {
+    if (gone_) throw ArgumentError("this object was moved from, and has nothing: use the one that it was moved to");
+  }
 
   /// A call of the object, by its public name; calls within calls are allowed. Throws ArgumentError where another thread is in
   /// one.
   class [[nodiscard]] Call {
    public:
     Call(OneThread& object, std::string_view name, std::string_view remedy) : object_(object) {
+      object.check_there();
       std::thread::id inside{};
       outermost_ = object.inside_.compare_exchange_strong(inside, std::this_thread::get_id(), std::memory_order_acquire);
       if (!outermost_ && inside != std::this_thread::get_id())
@@ -41,6 +54,7 @@ class OneThread {
 
  private:
   std::atomic<std::thread::id> inside_{};
+  bool gone_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI

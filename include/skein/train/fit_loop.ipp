@@ -240,7 +240,7 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   const nn::LossSums sums = facts_.local_sums ? sum_over_ranks(steps, place().sums) : place().sums;
   work.judge.look(sums, epoch_number(), work.factor);
   work.judge.look_at_parts(epoch_number(), work.factor);
-  work.judge.end_of_epoch(work.progress, place().samples == 0);
+  work.judge.end_of_epoch(work.progress, place().samples == 0, sums);
   EpochRecord record = work.figures.epoch(place(), sums, work.factor);
   if (auto* const validation = work.batches.validation()) {
     steps.average_buffers();

@@ -67,8 +67,13 @@ template <class Scalar> class LossJudge {
     if (host_) training_.set_totals(totals_);  // a device leaves them as they were
     ++skipped_;
   }
-  /// Says how many steps of the epoch were left out. Throws where these were all.
-  void end_of_epoch(Progress& progress, bool all) {
+  /// Says how many steps of the epoch were left out. Throws where these were all, and where no sample counts: `sums` are those of
+  /// all ranks.
+  void end_of_epoch(Progress& progress, bool all, const nn::LossSums& sums) {
+    if (!all && sums.weight == 0 && on_nan_ != OnNan::go_on)
+      throw ArgumentError(
+          "fit: no sample of the epoch counts, so that nothing was trained: each label is the one that the loss ignores, or of a "
+          "class whose weight is 0");
     const std::int64_t n = std::exchange(left_out_, 0);
     if (n > 0) progress.line(std::to_string(n) + " steps of this epoch were left out: their loss was no finite number");
     if (n > 0 && all)

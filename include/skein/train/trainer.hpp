@@ -24,6 +24,7 @@
 #include "predict.hpp"
 #include "predict_table.hpp"
 #include "preparation.hpp"
+#include "refused_fits.hpp"
 #include "refused_trainer.hpp"
 #include "signal_watch.hpp"
 #include "train_step.hpp"
@@ -34,7 +35,8 @@ namespace skein::inline SKEIN_ABI {
 SKEIN_BEGIN_COLD
 
 /// Trains a model on a data set: epochs, schedules, validation, callbacks, checkpoints, under a policy.
-template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class Trainer {
+template <class Model, class Loss, class Optimizer, class Policy = parallel::SingleProcess> class Trainer
+    : train::detail::RefusedFits {
  public:
   using Scalar = typename Model::Scalar;
   using Element = typename Model::Element;
@@ -84,18 +86,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return loop_.run(steps, train, options, kept_);
   }
 
-  /// Samples and targets that are no data set together are refused, and a data set for validation in the second place.
-  template <class X, class Y> History fit(const X&, const Y&, const FitOptions&) {
-    train::detail::assert_one_data_set<X, Y>();
-    return {};
-  }
-  /// Options without their names are refused.
-  template <class Data, class Epochs, class... More>
-  requires std::is_arithmetic_v<Epochs> History fit(const Data&, Epochs, const More&...) {
-    static_assert(train::detail::have_names<Epochs, More...>,
-                  "the options of fit have names: trainer.fit(data, {.epochs = 10, .batch = 32})");
-    return {};
-  }
+  using RefusedFits::fit;
 
   /// Loss, accuracy and metrics over a data set, summed over all ranks, each of which evaluates its part. Throws CommError where
   /// ranks give another data set, batch or metrics.
@@ -219,7 +210,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
  private:
   using Steps = train::detail::FitStepsOf<TrainStep>;
 
-  auto& policy_state() { return train_step_.policy_state(); }
+  auto& policy_state() {
+    calls_.check_there();
+    return train_step_.policy_state();
+  }
   static constexpr bool several = train::may_have_others<typename TrainStep::PolicyState>;
   /// One collective, before anything else is: whatever would make ranks train with other weights, samples or steps is named.
   void agree_on_fit([[maybe_unused]] const data::DatasetView& train, [[maybe_unused]] const FitOptions& options) {

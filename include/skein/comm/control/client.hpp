@@ -57,8 +57,8 @@ class Client {
   bool any_left() const { return any_left_.load(std::memory_order_acquire); }
   /// The member at this place of the group has said so.
   bool has_left(std::uint32_t group, int place);
-  /// What the first said that an exception has made leave the group; "" where none has.
-  std::string why_left(std::uint32_t group);
+  /// What the first said that an exception has made leave the group; `otherwise` where none has.
+  std::string why_left(std::uint32_t group, const std::string& otherwise = {});
   /// How many members of the group have; 0 once all of them and this rank have: then it is forgotten.
   std::size_t left(std::uint32_t group);
   /// Waits until so many members of the group have, or all have failed, at most so long.

@@ -79,10 +79,10 @@ SKEIN_INLINE bool Client::has_left(std::uint32_t group, int place) {
   return at == left_.end() || at->second.places.count(place) > 0;  // a group that is forgotten: all have
 }
 
-SKEIN_INLINE std::string Client::why_left(std::uint32_t group) {
+SKEIN_INLINE std::string Client::why_left(std::uint32_t group, const std::string& otherwise) {
   const std::lock_guard lock(mutex_);
   const auto at = left_.find(group);
-  return at == left_.end() ? "" : at->second.why;
+  return at == left_.end() || at->second.why.empty() ? otherwise : at->second.why;
 }
 
 SKEIN_INLINE std::size_t Client::left(std::uint32_t group) {

@@ -117,8 +117,7 @@ class GlooEngine final : Progress {
     } catch (const CommError&) {}
   }
   /// This rank makes no further call. `why`: an exception leaves a part; who waits for this rank is told that, and the whole
-  /// lives. Else what was sent is delivered. Whoever closes a connection first may take from it what another has not read: it
-  /// waits.
+  /// lives. Else what was sent is delivered, and the others may read it before a connection is closed.
   void leave(const std::string& why = {}) noexcept {
     if (failed_ || size_ == 1) return;
     failed_ = !why.empty();
@@ -237,16 +236,12 @@ class GlooEngine final : Progress {
       if (links_ && !some_ranks_text(names_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
       bool moved = false;  // by what came between the last look and their leave
       if (links_ && !left.empty()) guarded([&] { moved = step(); });
-      if (!moved && !left.empty()) fail(why_left(describe_message(*message) + left + GlooConnections::will_not_arrive));
+      if (!moved && !left.empty())
+        fail(client().why_left(control_.engine().group(), describe_message(*message) + left + GlooConnections::will_not_arrive));
     } else if (memory_ && !calls_.empty()) {
       const std::string text = memory_->departed_text([&](int r) { return has_left(r); });
-      if (!text.empty()) fail(why_left(text));
+      if (!text.empty()) fail(client().why_left(control_.engine().group(), text));
     }
-  }
-  /// What an exception has made a rank of this part leave says more than that it has left.
-  std::string why_left(const std::string& text) {
-    const std::string why = client().why_left(control_.engine().group());
-    return why.empty() ? text : why;
   }
   void overdue(const Ticket* message) {
     if (message) fail(describe_message(*message) + "no counterpart within " + seconds_text(options_.deadline));
