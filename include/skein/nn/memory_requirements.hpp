@@ -164,15 +164,16 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.carries_state = i.carries_state;
     s.whole_gradient = k.splits_gradients;
     s.tokens = i.tokens;
-    s.fault = !has_forward<L>              ? Fault::no_forward
-              : !has_backward<L>           ? Fault::no_backward
-              : !says_what_it_packs<L>     ? Fault::no_needs
-              : in.tokens && i.tokens < 1  ? Fault::wants_numbers
-              : !in.tokens && i.tokens > 0 ? Fault::wants_tokens
-              : i.fault != Fault::none     ? i.fault
-              : i.output.rank < 1          ? Fault::describes_no_output
-              : !i.names_differ()          ? Fault::parameter_names
-                                           : Fault::none;
+    constexpr bool merges_names = detail::layer_count_of<L>() > 1;  // a fused layer has the parameters of its parts
+    s.fault = !has_forward<L>                    ? Fault::no_forward
+              : !has_backward<L>                 ? Fault::no_backward
+              : !says_what_it_packs<L>           ? Fault::no_needs
+              : in.tokens && i.tokens < 1        ? Fault::wants_numbers
+              : !in.tokens && i.tokens > 0       ? Fault::wants_tokens
+              : i.fault != Fault::none           ? i.fault
+              : i.output.rank < 1                ? Fault::describes_no_output
+              : merges_names || i.names_differ() ? Fault::none
+                                                 : Fault::parameter_names;
     return s;
   } else {
     return {.output = in, .operations = 1, .fault = Fault::no_describe};
