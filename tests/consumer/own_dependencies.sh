@@ -74,8 +74,11 @@ fi
 project install 3.25 "set(SKEIN_INSTALL ON CACHE BOOL \"\")
 $skein" || fails "skein does not configure" "$work/install.txt"
 cmake --install "$work/build_install" --prefix "$work/prefix" >/dev/null
-project old_rules 3.1 'find_package(skein REQUIRED)' -DCMAKE_PREFIX_PATH="$work/prefix" -Wno-deprecated ||
-  fails "a project of CMake 3.1's rules does not find the package" "$work/old_rules.txt"
+case $(cmake --version) in
+  *"version 3."*)
+    project old_rules 3.1 'find_package(skein REQUIRED)' -DCMAKE_PREFIX_PATH="$work/prefix" -Wno-deprecated ||
+      fails "a project of CMake 3.1's rules does not find the package" "$work/old_rules.txt" ;;  # CMake 4 has no such rules
+esac
 if grep -l 'takes version 8, and here is 8' "$work"/*.txt; then
   fails "an xsimd 8 that is installed is not taken" "$work/old_rules.txt"
 fi

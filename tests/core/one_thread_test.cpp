@@ -41,6 +41,8 @@ TEST_CASE("an object that was moved from takes no call until another is assigned
   sk::OneThread second(std::move(first));
   CHECK(said(first) == "this object was moved from, and has nothing: use the one that it was moved to");
   CHECK(said(second).empty());
+  sk::OneThread third(std::move(first));  // which has nothing
+  CHECK_FALSE(said(third).empty());
   first = std::move(second);
   CHECK(said(first).empty());
   CHECK_FALSE(said(second).empty());

@@ -591,6 +591,12 @@ TEMPLATE_TEST_CASE("tokens come with target vectors, or with labels in one call,
       CHECK(b.tokens[i * b.pitch + 3] == 200 + 10 * (b.first + i));
       CHECK(b.targets[i * b.target_pitch + 3] == static_cast<TestType>(b.first + i) + TestType(0.5));
     }
+  const Scores scores;
+  const DatasetView view = scores;
+  const auto [most, rest] = split(view, 0.8);
+  sk::data::Loader<TestType> of_part(most, {.batch = 4, .shuffle = false, .tokens = true});
+  for (const sk::data::Batch<TestType>& b : of_part.epoch(0))
+    for (long i = 0; i < b.count; ++i) CHECK(b.targets[i * b.target_pitch] == static_cast<TestType>(b.tokens[i * b.pitch] / 10));
   sk::data::Loader<TestType> labels(Labelled{}, {.batch = 4, .shuffle = false, .tokens = true});
   for (const sk::data::Batch<TestType>& b : labels.epoch(0))
     for (long i = 0; i < b.count; ++i) CHECK(b.labels[i] == (b.first + i) % 3);

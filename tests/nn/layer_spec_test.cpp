@@ -22,6 +22,15 @@ struct Dividing {
   static void forward(auto& f) { f.y() = 0; }
   static void backward(auto& f) { f.dx() = 0; }
 };
+// Whatever is no image it refuses by an exception.
+struct OfImages {
+  static constexpr sk::LayerSpec describe(sk::Edge in) {
+    if (in.rank != 3) throw "images only";
+    return {.output = in};
+  }
+  static void forward(auto& f) { f.y() = f.x(); }
+  static void backward(auto& f) { f.dx() = f.dy(); }
+};
 struct AtRunTime {
   static sk::LayerSpec describe(sk::Edge in) { return {.output = in}; }
   static void forward(auto& f) { f.y() = f.x(); }
@@ -62,6 +71,7 @@ TEST_CASE("Parameters are found by name, and are not more than a layer can have"
 }
 
 TEST_CASE("A describe() that is a constant of some inputs alone is one", "[nn]") {
+  STATIC_REQUIRE(nn::analyze<OfImages>(sk::Extents{3, {28, 28, 3}}).fault == nn::Fault::none);
   STATIC_REQUIRE(nn::analyze<Dividing>(sk::Extents{1, {4}}).fault == nn::Fault::none);
   STATIC_REQUIRE(nn::analyze<AtRunTime>(sk::Extents{1, {4}}).fault == nn::Fault::not_constexpr);
 }

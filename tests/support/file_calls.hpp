@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a program tells the disk: open, write, fsync, rename and the like are defined here, above the system calls, so that a test
-// can make the n-th of them fail, or have a record of all. Included by one source of a program, which it then holds for.
+// can make the n-th of them fail, or have a record of all. It holds for the whole program that has a source which includes it.
 #pragma once
 #include <atomic>
 #include <cerrno>
@@ -163,7 +163,7 @@ inline int skein_test_open(const char* path, int flags, mode_t mode) {
       },
       [&](long handle) { calls.opened(static_cast<int>(handle), path, is_new); }));
 }
-int open(const char* path, int flags, ...) {
+__attribute__((weak)) int open(const char* path, int flags, ...) {
   mode_t mode = 0;
   if ((flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE) {
     va_list more;
@@ -173,7 +173,7 @@ int open(const char* path, int flags, ...) {
   }
   return skein_test_open(path, flags, mode);
 }
-ssize_t pwrite(int file, const void* bytes, size_t count, off_t offset) {
+__attribute__((weak)) ssize_t pwrite(int file, const void* bytes, size_t count, off_t offset) {
   auto& calls = support::FileCalls::all();
   const std::string path = calls.path_of(file);
   return calls.run(
@@ -186,39 +186,39 @@ ssize_t pwrite(int file, const void* bytes, size_t count, off_t offset) {
                   file);
       });
 }
-ssize_t write(int file, const void* bytes, size_t count) {
+__attribute__((weak)) ssize_t write(int file, const void* bytes, size_t count) {
   if (support::FileCalls::all().path_of(file).empty()) return ::syscall(SYS_write, file, bytes, count);
   const off_t at = ::lseek(file, 0, SEEK_CUR);
   const ssize_t n = pwrite(file, bytes, count, at);
   if (n > 0) ::lseek(file, at + n, SEEK_SET);
   return n;
 }
-int fsync(int file) {
+__attribute__((weak)) int fsync(int file) {
   auto& calls = support::FileCalls::all();
   const std::string path = calls.path_of(file);
   return static_cast<int>(calls.run(
       support::FileCall::sync, path, [&] { return ::syscall(SYS_fsync, file); },
       [&](long) { calls.add({.kind = support::FileOperation::Kind::sync_file, .path = path}, file); }));
 }
-int ftruncate(int file, off_t length) noexcept {
+__attribute__((weak)) int ftruncate(int file, off_t length) noexcept {
   auto& calls = support::FileCalls::all();
   const std::string path = calls.path_of(file);
   return static_cast<int>(calls.run(
       support::FileCall::truncate, path, [&] { return ::syscall(SYS_ftruncate, file, length); },
       [&](long) { calls.add({.kind = support::FileOperation::Kind::truncate, .offset = length}, file); }));
 }
-int flock(int file, int operation) noexcept {
+__attribute__((weak)) int flock(int file, int operation) noexcept {
   auto& calls = support::FileCalls::all();
   return static_cast<int>(calls.run(
       support::FileCall::lock, calls.path_of(file), [&] { return ::syscall(SYS_flock, file, operation); }, [](long) {}));
 }
-DIR* opendir(const char* path) {
+__attribute__((weak)) DIR* opendir(const char* path) {
   static const auto next = reinterpret_cast<DIR* (*)(const char*)>(::dlsym(RTLD_NEXT, "opendir"));
   const long folder = support::FileCalls::all().run(
       support::FileCall::list, path, [&] { return reinterpret_cast<long>(next(path)); }, [](long) {});
   return folder == -1 ? nullptr : reinterpret_cast<DIR*>(folder);
 }
-dirent* readdir(DIR* folder) {
+__attribute__((weak)) dirent* readdir(DIR* folder) {
   static const auto next = reinterpret_cast<dirent* (*)(DIR*)>(::dlsym(RTLD_NEXT, "readdir"));
   const int error = errno;
   char path[4096];
@@ -230,7 +230,7 @@ dirent* readdir(DIR* folder) {
       [&] { return reinterpret_cast<long>(next(folder)); }, [](long) {});
   return entry == -1 ? nullptr : reinterpret_cast<dirent*>(entry);
 }
-int renameat2(int, const char* from, int, const char* to, unsigned flags) noexcept {
+__attribute__((weak)) int renameat2(int, const char* from, int, const char* to, unsigned flags) noexcept {
   auto& calls = support::FileCalls::all();
   const bool exchange = (flags & RENAME_EXCHANGE) != 0;
   using Kind = support::FileOperation::Kind;
@@ -239,20 +239,20 @@ int renameat2(int, const char* from, int, const char* to, unsigned flags) noexce
       [&] { return ::syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, flags); },
       [&](long) { calls.add({.kind = exchange ? Kind::exchange : Kind::rename, .path = from, .to = to}); }));
 }
-int rename(const char* from, const char* to) noexcept { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0); }
-int mkdir(const char* path, mode_t mode) noexcept {
+__attribute__((weak)) int rename(const char* from, const char* to) noexcept { return renameat2(AT_FDCWD, from, AT_FDCWD, to, 0); }
+__attribute__((weak)) int mkdir(const char* path, mode_t mode) noexcept {
   auto& calls = support::FileCalls::all();
   return static_cast<int>(calls.run(
       support::FileCall::make_folder, path, [&] { return ::syscall(SYS_mkdirat, AT_FDCWD, path, mode); },
       [&](long) { calls.add({.kind = support::FileOperation::Kind::make_folder, .path = path}); }));
 }
-int unlink(const char* path) noexcept {
+__attribute__((weak)) int unlink(const char* path) noexcept {
   auto& calls = support::FileCalls::all();
   return static_cast<int>(calls.run(
       support::FileCall::unlink, path, [&] { return ::syscall(SYS_unlinkat, AT_FDCWD, path, 0); },
       [&](long) { calls.add({.kind = support::FileOperation::Kind::unlink, .path = path}); }));
 }
-int rmdir(const char* path) noexcept {
+__attribute__((weak)) int rmdir(const char* path) noexcept {
   auto& calls = support::FileCalls::all();
   return static_cast<int>(calls.run(
       support::FileCall::remove_folder, path, [&] { return ::syscall(SYS_unlinkat, AT_FDCWD, path, AT_REMOVEDIR); },

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +43,18 @@ struct Keeps {
   void on_epoch_end(const sk::train::EpochRecord& r, sk::train::FitControl& c) const {
     if (r.epoch == epoch) c.keep_weights();
   }
+};
+
+/// One with a name, which saves in the hook that asks.
+struct Best {
+  std::function<void()> save;
+  std::int64_t seen = 0;
+  void on_epoch_end(const sk::train::EpochRecord& r, sk::train::FitControl& c) {
+    seen = r.epoch;
+    if (r.epoch == 2) c.keep_weights(), save();
+  }
+  static std::string saved_as() { return "Best"; }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & seen); }
 };
 
 struct Trained {
@@ -114,4 +128,24 @@ TEST_CASE("kept weights stay where a callback of any rank may have kept them", "
   });
   CHECK(same[0] == std::array{true, true, true});
   CHECK(same[1] == std::array{true, true, true});
+}
+
+TEST_CASE("a hook that asks for the weights and saves then has asked under its own name", "[train]") {
+  const support::TemporaryFolder folder;
+  const support::Points points(48, {1, {5}});
+  const sk::FitOptions options{.epochs = 4, .batch = 12, .progress = false, .threads = 1};
+  const auto fit = [&](auto& trainer, Callbacks callbacks) {
+    auto own = options;
+    own.callbacks = std::move(callbacks);
+    trainer.fit(points.set(), own);
+  };
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  fit(trainer, {stopping(true), Best{[&] { trainer.save(folder / "two"); }}});  // the other has asked before, in epoch 1
+  const Weights kept(model.parameters().begin(), model.parameters().end());
+  Model other{sk::Seed{5}};
+  sk::Trainer next{other, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  next.load(folder / "two");
+  fit(next, {stopping(false), Best{[] {}}});
+  CHECK(Weights(other.parameters().begin(), other.parameters().end()) == kept);
 }

@@ -31,8 +31,8 @@ template <class Mask> struct Lanes {
   constexpr Lanes operator!() const { return {!mask}; }
   template <std::same_as<bool> Bool> constexpr explicit operator Bool() const {
     static_assert(detail::lanes_agree<Mask>,
-                  "a function of dual numbers runs over vectors, whose lanes differ: write where(x < 0, a, b) for ?: and if, and "
-                  "max(x, y) for std::max(x, y)");
+                  "a function of dual numbers runs over vectors, whose lanes differ: write where(x < 0, a, b) for ?: and if, "
+                  "max(x, y) for std::max(x, y), and no bool beside a comparison");
     return false;
   }
 };

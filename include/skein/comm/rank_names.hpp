@@ -57,6 +57,15 @@ template <class Engine>
 requires requires(const Engine& e) { e.rank_names(); }
 RankNames rank_names(const Engine& e) { return e.rank_names(); }
 
+/// The names of a communicator's ranks; of one without an engine their numbers.
+template <class Comm> RankNames names_of(Comm& comm) { return RankNames(comm.size()); }
+template <class Comm>
+requires requires(Comm& c) { c.engine(); }
+RankNames names_of(Comm& comm) {
+  RankNames names = rank_names(comm.engine());
+  return names.size() > 0 ? names : RankNames(comm.size());
+}
+
 /// "rank 2", "ranks 0, 3, 4": of these numbers.
 std::string ranks_text(std::span<const int> numbers);
 /// Names those that are wanted, of which there is at least one.

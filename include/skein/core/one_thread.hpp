@@ -18,7 +18,7 @@ class OneThread {
  public:
   OneThread() = default;
   OneThread(const OneThread&) {}
-  OneThread(OneThread&& o) noexcept { o.gone_ = true; }
+  OneThread(OneThread&& o) noexcept : gone_(std::exchange(o.gone_, true)) {}
   OneThread& operator=(const OneThread&) { return *this; }
   OneThread& operator=(OneThread&& o) noexcept {
     gone_ = std::exchange(o.gone_, true);

@@ -112,11 +112,19 @@ template <class T> concept HasPrefersThreads = requires {
 template <class T> concept HasPrefersAscending = requires {
   { T::prefers_ascending } -> std::convertible_to<bool>;
 };
+namespace detail {
+/// A row of tokens, from which a template of any samples deduces nothing: that it is one says nothing of tokens.
+struct TokenRow {
+  operator std::int32_t*() const;
+};
+}  // namespace detail
 /// Copies samples that are tokens, and is told the epoch, as Gathers may be.
 template <class T>
-concept GathersTokensOfEpoch = requires(const T& d, Indices i, std::int32_t* x, long pitch, std::int64_t epoch) {
+concept GathersTokensOfEpoch = requires(const T& d, Indices i, detail::TokenRow x, long pitch, std::int64_t epoch) {
   d.gather(i, x, pitch, epoch);
-};
+}
+|| (HasParts<T> &&
+    requires(const T& d, Indices i, std::int32_t* x, long pitch, std::int64_t epoch) { d.gather(i, x, pitch, epoch); });
 /// Copies samples that are tokens, as 32-bit integers.
 template <class T> concept GathersTokens = GathersTokensOfEpoch<T> ||
     requires(const T& d, Indices i, std::int32_t* x, long pitch) {
@@ -144,10 +152,11 @@ template <class T, class Scalar> concept Gives = (std::same_as<Scalar, std::int3
 /// - `read(index, std::span<float> x, std::int32_t& label)`, or with `std::span<std::int32_t> labels`, or with
 ///   `std::span<float> target`: one sample, for sets that are on a disk;
 /// - `serve(indices, Destination<float>)`: a batch in one call.
-/// Samples that are tokens (Tokens<T>) come by gather(indices, std::int32_t* x, pitch) or serve(indices,
-/// Destination<std::int32_t>). All of them const, and safe to call from several threads at once. Overloads for double are used
-/// where they exist. A set may say more: `data::NonFinite non_finite() const`, where its values may be infinite or not a number;
-/// `static constexpr bool prefers_threads`, `prefers_ascending`, how a loader shall ask for samples.
+/// Samples that are tokens (Tokens<T>) come by gather(indices, std::int32_t* x, pitch), which may take the epoch too, with labels
+/// or targets as above, or by serve(indices, Destination<std::int32_t>). All of them const, and safe to call from several threads
+/// at once. Overloads for double are used where they exist. A set may say more: `data::NonFinite non_finite() const`, where its
+/// values may be infinite or not a number; `static constexpr bool prefers_threads`, `prefers_ascending`, how a loader shall ask
+/// for samples.
 template <class T> concept Dataset = HasSize<T> && HasSampleExtents<T> &&
     (gives_numbers<T> || gives_tokens<T>)&&(HasTarget<T> || !(HasLabels<T> || HasTargets<T> || ReadsLabelled<T> ||
                                                               ReadsManyLabels<T> || ReadsTargets<T>));

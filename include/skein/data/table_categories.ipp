@@ -51,8 +51,9 @@ SKEIN_INLINE std::vector<std::string> categories_of(const Table& table, int colu
 
 SKEIN_INLINE void check_given(const std::vector<std::string>& categories, const std::string& column) {
   TextPool given;
-  for (const std::string& category : categories)
-    if (const std::int32_t before = given.size(); given.add(category) != before)
+  const bool numbers = std::all_of(categories.begin(), categories.end(), [](const std::string& c) { return is_short_number(c); });
+  for (const std::string& category : categories)  // of numbers 0 and -0 are one
+    if (const std::int32_t before = given.size(); given.add(numbers ? as_number(category) : category) != before)
       throw ArgumentError("table encoder: the category " + in_quotes(category, '"') + " of column " + in_quotes(column, '"') +
                           " is given twice: name it once");
 }

@@ -101,12 +101,12 @@ class DatasetView {
   /// The samples of a batch and what belongs to them, in one call. Throws ArgumentError where it does not give such.
   void serve(Indices indices, const Destination<float>& to) const {
     if (!gives_numbers()) [[unlikely]]
-      refuse("numbers");
+      return serve_targets(indices, to, table_ ? table_->targets_float : nullptr);
     table_->serve_float(object_, indices, to);
   }
   void serve(Indices indices, const Destination<double>& to) const {
     if (!gives_numbers()) [[unlikely]]
-      refuse("numbers");
+      return serve_targets(indices, to, table_ ? table_->targets_double : nullptr);
     table_->serve_double(object_, indices, to);
   }
   void serve(Indices indices, const Destination<std::int32_t>& to) const {
@@ -124,16 +124,17 @@ class DatasetView {
     else serve(indices, Destination<std::int32_t>{.labels = out});
   }
   /// Target vectors, to y + i * pitch; only where target().kind is vector.
-  void targets(Indices indices, float* y, long pitch) const {
-    if (table_ && table_->targets_float) table_->targets_float(object_, indices, y, pitch);
-    else serve(indices, Destination<float>{.targets = y, .target_pitch = pitch});
-  }
-  void targets(Indices indices, double* y, long pitch) const {
-    if (table_ && table_->targets_double) table_->targets_double(object_, indices, y, pitch);
-    else serve(indices, Destination<double>{.targets = y, .target_pitch = pitch});
+  template <class Scalar> void targets(Indices indices, Scalar* y, long pitch) const {
+    serve(indices, Destination<Scalar>{.targets = y, .target_pitch = pitch});
   }
 
  private:
+  /// The targets alone, of samples that are tokens.
+  template <class Scalar, class Targets>
+  void serve_targets(Indices indices, const Destination<Scalar>& to, Targets targets) const {
+    if (!targets || to.x || to.labels) refuse("numbers");
+    if (to.targets) targets(object_, indices, to.targets, to.target_pitch);
+  }
   template <class T> void see(const T& dataset) {
     assert_dataset<T>();
     if constexpr (Dataset<T>) {

@@ -16,7 +16,7 @@ template <class Activation> struct BackwardCall {
   const Activation* x = nullptr;  ///< as forward has read it, where it is kept
   const Activation* y = nullptr;  ///< as forward has written it, likewise
   const Activation* dy = nullptr;
-  Activation* dx = nullptr;  ///< null: nobody wants it
+  Activation* dx = nullptr;  ///< null: nobody wants it; where a part takes room, the room
   BodyEnds<Activation> ends{};
 };
 

@@ -94,9 +94,11 @@ template <std::size_t N> struct NameText {
   constexpr std::string_view view() const { return {text, N - 1}; }
 };
 /// "scale"_p
-template <NameText Name> struct ParameterName { static constexpr std::string_view name = Name.view(); };
-template <class T> inline constexpr bool is_a_name = false;
-template <NameText Name> inline constexpr bool is_a_name<ParameterName<Name>> = true;
+template <NameText Name> struct ParameterName {
+  static constexpr bool is_of_a_parameter = true;
+  static constexpr std::string_view name = Name.view();
+};
+template <class T> inline constexpr bool is_a_name = requires { requires T::is_of_a_parameter; };
 
 /// Stands for a frame where it is asked whether a layer has forward(auto& f): bodies are not looked into.
 struct AnyFrame {};
@@ -124,8 +126,8 @@ template <class L, int... E> concept DescribesAtCompileTime = requires {
   typename std::bool_constant<(L::describe(Edge{E...}), true)>;
 };
 /// Some input is enough: a layer may divide by 0 for one that it never gets.
-template <class L> concept HasConstantDescribe =
-    DescribesAtCompileTime<L, 16, 16, 16, 16> || DescribesAtCompileTime<L, 12> || DescribesAtCompileTime<L, 7, 9>;
+template <class L> concept HasConstantDescribe = DescribesAtCompileTime<L, 16, 16, 16> || DescribesAtCompileTime<L, 12> ||
+    DescribesAtCompileTime<L, 7, 9> || DescribesAtCompileTime<L, 16, 16, 16, 16>;
 template <class L> constexpr LayerInfo described(Extents in) {
   if constexpr (!HasSpec<L>) return L::describe(in);
   else if constexpr (HasConstantDescribe<L>) return L::describe(Edge(in)).info();

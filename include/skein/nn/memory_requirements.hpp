@@ -137,6 +137,21 @@ template <class L> constexpr KernelNeeds needs_of(Extents in) {
   else return {};
 }
 
+namespace detail {
+template <class L> constexpr Fault fault_of_leaf(Extents in, const LayerInfo& i) {
+  constexpr bool merges_names = layer_count_of<L>() > 1;  // a fused layer has the parameters of its parts
+  return !has_forward<L>                    ? Fault::no_forward
+         : !has_backward<L>                 ? Fault::no_backward
+         : !says_what_it_packs<L>           ? Fault::no_needs
+         : in.tokens && i.tokens < 1        ? Fault::wants_numbers
+         : !in.tokens && i.tokens > 0       ? Fault::wants_tokens
+         : i.fault != Fault::none           ? i.fault
+         : i.output.rank < 1                ? Fault::describes_no_output
+         : merges_names || i.names_differ() ? Fault::none
+                                            : Fault::parameter_names;
+}
+}  // namespace detail
+
 /// What L needs for such an input. By value: a fault inside is in the result, not an error.
 template <class L> constexpr MemoryRequirements analyze(Extents in) {
   if constexpr (Container<L>) {
@@ -164,16 +179,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.carries_state = i.carries_state;
     s.whole_gradient = k.splits_gradients;
     s.tokens = i.tokens;
-    constexpr bool merges_names = detail::layer_count_of<L>() > 1;  // a fused layer has the parameters of its parts
-    s.fault = !has_forward<L>                    ? Fault::no_forward
-              : !has_backward<L>                 ? Fault::no_backward
-              : !says_what_it_packs<L>           ? Fault::no_needs
-              : in.tokens && i.tokens < 1        ? Fault::wants_numbers
-              : !in.tokens && i.tokens > 0       ? Fault::wants_tokens
-              : i.fault != Fault::none           ? i.fault
-              : i.output.rank < 1                ? Fault::describes_no_output
-              : merges_names || i.names_differ() ? Fault::none
-                                                 : Fault::parameter_names;
+    s.fault = detail::fault_of_leaf<L>(in, i);
     return s;
   } else {
     return {.output = in, .operations = 1, .fault = Fault::no_describe};

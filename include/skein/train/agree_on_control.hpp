@@ -47,7 +47,7 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
     throw ArgumentError(
         "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
   if (!control.keeps_weights()) return;
-  keep_weights(work, keeps ? work.callbacks.keeper() : std::string());
+  keep_weights(work, keeps ? work.callbacks.keeper() : std::string(unknown_keeper));
 }
 
 /// An exception ends the fit of this rank: a file that is saved now has no batch behind the last step, and what callbacks have

@@ -116,7 +116,7 @@ class AnyCallback {
   bool adds_scores() const { return held_->adds_scores(); }
   /// The name of its state in files; empty where it has none.
   std::string saved_as() { return held_->saved_as(); }
-  /// Weights may be its that one of this name has kept, which keeps some again; "": of one without a name, or not known.
+  /// Weights may be its that one of this name has kept, which keeps some again; "": of one without a name.
   bool keeps_weights_of(const std::string& name) { return held_->keeps_weights_of(name); }
   void serialize(OutArchive& archive, unsigned) { held_->save(archive); }
   void serialize(InArchive& archive, unsigned) { held_->load(archive); }
@@ -185,8 +185,9 @@ class AnyCallback {
     }
     bool keeps_weights_of(const std::string& name) override {
       if constexpr (!detail::HasControl<Inner>) return false;
-      else if constexpr (detail::SaysItKeeps<Inner>) return inner().keeps_weights() && (name.empty() || name == saved_as());
-      else return name == saved_as();
+      else if constexpr (detail::SaysItKeeps<Inner>)
+        return inner().keeps_weights() && (name.empty() || name == unknown_keeper || name == saved_as());
+      else return name == unknown_keeper || name == saved_as();
     }
     void save([[maybe_unused]] OutArchive& archive) override {
       if constexpr (detail::HasState<Inner>) (archive & inner());
@@ -236,7 +237,7 @@ class Callbacks {
   /// How many a file has the states of.
   static std::uint64_t saved_in(std::span<const std::byte> bytes);
   /// The name of the one that has asked last, in a hook, to keep the weights; empty where it has none, or none has.
-  const std::string& keeper() const { return keeper_; }
+  std::string keeper();
   /// Weights that one of this name has kept may be of one of these.
   bool keeps_weights_of(const std::string& name);
 
@@ -246,6 +247,7 @@ class Callbacks {
 
   std::vector<AnyCallback> all_;
   std::string keeper_;
+  std::size_t running_ = 0;  // the place behind that whose hook runs, which asks for them first; 0: none
 };
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -42,12 +42,15 @@ SKEIN_INLINE void Callbacks::check(const EpochRecord& measured) {
 }
 
 template <class Hook> void Callbacks::each(FitControl& control, const Hook& hook) {
-  for (AnyCallback& own : all_) {
-    const bool asked = control.keeps_weights();
-    hook(own);
-    if (!asked && control.keeps_weights()) keeper_ = own.saved_as();
+  for (std::size_t i = 0; i < all_.size(); ++i) {
+    running_ = control.keeps_weights() ? 0 : i + 1;
+    hook(all_[i]);  // it may save the training, or throw, behind its request
+    if (running_ != 0 && control.keeps_weights()) keeper_ = all_[i].saved_as();
+    running_ = 0;
   }
 }
+
+SKEIN_INLINE std::string Callbacks::keeper() { return running_ != 0 ? all_[running_ - 1].saved_as() : keeper_; }
 
 SKEIN_INLINE void Callbacks::on_fit_begin(FitControl& control) {
   each(control, [&](AnyCallback& own) { own.on_fit_begin(control); });

@@ -70,6 +70,7 @@ struct ReduceOnPlateau {
 
   void check_options() const;
   void on_epoch_end(EpochRecord& epoch, FitControl& control);
+  static bool keeps_weights() { return false; }
   static std::string saved_as() { return "ReduceOnPlateau"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & best & bad_epochs & cooling); }
 
@@ -84,6 +85,7 @@ struct LearningRateLog {
 
   void on_step_end(const StepRecord& step, FitControl&);
   void write_csv(const std::string& path) const;
+  static bool keeps_weights() { return false; }
   static std::string saved_as() { return "LearningRateLog"; }
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & rates); }
 };

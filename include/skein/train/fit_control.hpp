@@ -9,6 +9,9 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
+/// In place of the name of a callback that has asked to keep the weights, where that is not known: no callback has this one.
+inline constexpr const char* unknown_keeper = "?";
+
 /// Handed to every hook of every callback.
 class FitControl {
  public:

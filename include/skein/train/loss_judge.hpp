@@ -73,7 +73,7 @@ template <class Scalar> class LossJudge {
     if (!all && sums.weight == 0 && on_nan_ != OnNan::go_on)
       throw ArgumentError(
           "fit: no sample of the epoch counts, so that nothing was trained: each label is the one that the loss ignores, or of a "
-          "class whose weight is 0");
+          "class whose weight is 0, or a loss of your own has said so of each sample");
     const std::int64_t n = std::exchange(left_out_, 0);
     if (n > 0) progress.line(std::to_string(n) + " steps of this epoch were left out: their loss was no finite number");
     if (n > 0 && all)

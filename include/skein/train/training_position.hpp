@@ -10,6 +10,7 @@
 
 #include "../core/random.hpp"
 #include "../nn/loss/loss.hpp"
+#include "fit_control.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -42,8 +43,8 @@ struct TrainingPosition {
   /// Optimizer steps of an epoch, and by how many steps a schedule in epochs or shares of the fit is ahead of those that were
   /// made, since the epochs before had another number of them; 0: not known, none. These three from version 4 on.
   std::int64_t updates_of_epoch = 0, schedule_shift = 0;
-  /// The name of rank 0's callback that has asked for the weights that are kept; empty where it has none, another rank's asked,
-  /// or none has.
+  /// The name of rank 0's callback that has asked for the weights that are kept; empty where it has none, or none has asked;
+  /// unknown_keeper where another rank's has, and in files before version 4.
   std::string kept_by{};
 
   template <class Archive> void serialize(Archive& archive, unsigned version) {
@@ -52,6 +53,7 @@ struct TrainingPosition {
     if (version >= 2) (archive & ended);
     if (version >= 3) (archive & sums_of_ranks);
     if (version >= 4) (archive & updates_of_epoch & schedule_shift & kept_by);
+    else kept_by = unknown_keeper;
     if constexpr (Archive::is_loading::value)
       if (base < 0 || epoch < 0 || step < 0 || samples < 0 || first_step < 0 || order.batch < 0 || base > 1'000'000'000 ||
           epoch > 1'000'000'000 || !(rate_factor >= 0) || updates_of_epoch < 0 || schedule_shift > (std::int64_t{1} << 53) ||

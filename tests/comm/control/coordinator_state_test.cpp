@@ -93,6 +93,11 @@ TEST_CASE("what ends a group is told to its members alone, and what an exception
   for (const auto& [rank, frame] : coordinator_state.output())
     if (frame.kind == control::Kind::Fail && frame.group == 7 && frame.payload == "rank 2 failed") told.insert(rank);
   CHECK(told == std::set<int>{0, 2});
+  if (!leaves) {  // who opens the group behind that hears of it too
+    coordinator_state.take(2, open(7, {2, 0}), 2);
+    const auto late = coordinator_state.output();
+    CHECK((late.size() == 1 && late[0].first == 2 && late[0].second.payload == "rank 2 failed"));
+  }
   coordinator_state.take(0, exchange(1, 7), 2);  // sent before it heard
   coordinator_state.tick(100);
   for (int r = 0; r < 3; ++r) coordinator_state.take(r, exchange(0), 101);

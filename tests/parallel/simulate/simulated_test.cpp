@@ -176,11 +176,11 @@ namespace {
 /// A server that has nothing to do but to ask for a signal.
 struct AskingServer : PolicyState {
   static constexpr Capabilities capabilities{Capability::serves_updates};
-  int* signal;
-  explicit AskingServer(int& where) : signal(&where) {}
+  int* heard;
+  explicit AskingServer(int& where) : heard(&where) {}
   Replica<float, sk::Cpu> replica() const { return {}; }
   bool serves() const { return true; }
-  void serve(const UpdateCallback& update) { *signal = update.signal(); }
+  void serve(const UpdateCallback& update) { *heard = update.signal(); }
 };
 }  // namespace
 

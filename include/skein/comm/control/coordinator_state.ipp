@@ -176,7 +176,10 @@ SKEIN_INLINE void CoordinatorState::open(int rank, const Frame& f) {
   (void)place(made, rank);
   for (const int m : made.members) made.left.push_back(left_[index(m)]);
   const auto [at, fresh] = groups_.try_emplace(f.group, std::move(made));
-  if (!fresh) (void)place(at->second, rank);
+  if (fresh) return;
+  (void)place(at->second, rank);
+  if (!at->second.verdict.empty())
+    send(rank, {Kind::Fail, f.group, 0, 0, at->second.verdict});  // it came before this rank had one
 }
 
 SKEIN_INLINE void CoordinatorState::leave(int rank) {

@@ -170,7 +170,7 @@ class NcclEngine final : public control::Watched {
       } catch (const Error& e) { wrong = e.what(); }
     }
     if (wrong.empty()) return true;
-    client_->fail("rank " + std::to_string(rank_) + ": " + wrong);
+    client_->fail(name() + ": " + wrong);
     return false;
   }
   void abort(const std::string& verdict) override {
@@ -188,7 +188,7 @@ class NcclEngine final : public control::Watched {
  private:
   NcclEngine(ControlComm& control, Cuda device, const NcclOptions& options, NcclEngine* parent, int color, int key)
       : options_(options), device_((cuda::use(device), device)), client_(control.engine().shared_client()), control_(&control),
-        group_(control.engine().group()), rank_(control.rank()), size_(control.size()), handle_(client_) {
+        group_(control.engine().group()), size_(control.size()), handle_(client_) {
     try {
       handle_.make(control, options, parent ? &parent->handle_ : nullptr, color, key);
     } catch (const Error& e) {
@@ -206,9 +206,10 @@ class NcclEngine final : public control::Watched {
     if (graph && calls > 0 && last_captured_.lock() == graph && calls_[calls - 1].captured)
       calls_[calls - 1].end.hold(cuda::stream(device_));
   }
+  std::string name() const { return control_->engine().rank_names().name(control_->rank()); }
   /// What goes wrong on this rank ends all.
   void tell(const Error& e) {
-    if (!client_->failed()) client_->fail("rank " + std::to_string(rank_) + ": " + e.what());
+    if (!client_->failed()) client_->fail(name() + ": " + e.what());
   }
 
   /// Until nothing runs, or the communicator has failed.
@@ -284,7 +285,7 @@ class NcclEngine final : public control::Watched {
   std::shared_ptr<control::Client> client_;
   ControlComm* control_;
   std::uint32_t group_;
-  int rank_, size_;
+  int size_;
   bool ranks_share_process_ = false;
   cuda::Stream stream_;
   std::uint64_t group_first_ = 0;  // the first call of the open group

@@ -96,7 +96,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   }
   ~NcclComm() {
     if (engine_ && detail::fault_leaves(uncaught_) && !engine_->failed())
-      fail("rank " + std::to_string(rank()) + " failed: an exception left the scope of its NcclComm");
+      fail(control_->engine().rank_names().name(rank()) + " failed: an exception left the scope of its NcclComm");
     engine_.reset();
   }
 
@@ -137,8 +137,8 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
   void check() const { engine_->check_alive(); }
   /// The calling thread's stream as it is now counts as one call: who replays a captured step has its deadline watched so.
   void replayed() { engine_->watch_stream("a replayed step"); }
-  /// Ends all ranks with a message.
-  void fail(const std::string& message) { control_->fail(message); }
+  /// Ends all ranks with a message, those of the whole where this is a part.
+  void fail(const std::string& message) { control_->engine().client().fail(message); }
   /// Seconds until a rank that does not arrive is named.
   double deadline() const { return control_->deadline(); }
   void set_deadline(double seconds) { control_->set_deadline(seconds); }

@@ -203,8 +203,9 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     const double limit = 1.25 * comm::deadline(comm()) + 0.25;
     for (std::size_t i = 0; i < receives_.size(); ++i) {
       wait_with_deadline(comm(), *receives_[i], limit, [&] {
-        return "ParameterServer: no weights came to rank " + std::to_string(comm().rank()) + ": rank " +
-               std::to_string(server(static_cast<int>(i / 2))) + ", a server, did not answer";
+        const comm::RankNames names = comm::names_of(comm());
+        return "ParameterServer: no weights came to " + names.name(comm().rank()) + ": " +
+               names.name(server(static_cast<int>(i / 2))) + ", a server, did not answer";
       });
       receives_[i].reset();
     }

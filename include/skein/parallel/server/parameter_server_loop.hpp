@@ -93,10 +93,10 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     };
     bool any = false;
     for (int r = 0; r < static_cast<int>(workers_.size()); ++r) any = any || missing(r);
-    if (any)
-      comm::fail_all(*comm_, "ParameterServer: no gradients came to rank " + std::to_string(comm_->rank()) +
-                                 ", a server: " + comm::ranks_text(comm_->size(), missing) + " did not arrive within " +
-                                 comm::seconds_text(deadline_));
+    if (!any) return;
+    const comm::RankNames names = comm::names_of(*comm_);
+    comm::fail_all(*comm_, "ParameterServer: no gradients came to " + names.name(comm_->rank()) + ", a server: " +
+                               comm::ranks_text(names, missing) + " did not arrive within " + comm::seconds_text(deadline_));
   }
 
   void handle(const Message& m) {
