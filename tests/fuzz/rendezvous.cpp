@@ -13,7 +13,7 @@ void read_payload(std::string_view payload) {
   if (const auto hello = control::unpack_hello(payload); hello && control::pack(*hello) != payload) std::abort();
   if (const auto heard = control::unpack_heard(payload); heard && control::pack(*heard) != payload) std::abort();
   if (const auto proof = control::unpack_proof(payload); proof && control::pack(*proof) != payload) std::abort();
-  (void)control::describe_exchange(payload);
+  (void)control::describe_exchange(payload, {});
   try {
     for (std::string_view rest = payload; !rest.empty();) (void)control::take_part(rest);
   } catch (const skein::CommError&) {}
