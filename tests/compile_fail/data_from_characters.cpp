@@ -8,12 +8,12 @@
 namespace sk = skein;
 
 #ifdef SKEIN_TWIN
-using Byte = std::uint8_t;
+using Character = std::uint8_t;
 #else
-using Byte = char;
+using Character = char;
 #endif
 int main() {
-  const std::vector<Byte> pixels(40, Byte{7});
+  const std::vector<Character> pixels(40, Character{7});
   const std::vector<int> labels(10, 1);
   (void)sk::data::from_tensors(pixels, {2, {2, 2}}, labels);
 }

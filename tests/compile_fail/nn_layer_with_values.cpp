@@ -1,4 +1,4 @@
-// expect: or they are not static: a layer is a type without values
+// expect: or describe() does not take an sk::Edge: a layer is a type without values
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/expression_layer.hpp>
 

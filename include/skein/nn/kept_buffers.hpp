@@ -20,10 +20,11 @@ template <class Scalar> struct GiveBackBuffers {
 }  // namespace detail
 
 /// A copy of buffers from before a step, to give back if the step is left out: on the host; on a device, where steps are left out
-/// for the scale of the loss alone, where `scales_loss`. Elsewhere, and of no buffers, nothing is kept.
-template <class Scalar, class Device, bool scales_loss> class KeptBuffers {
+/// for the scale of the loss alone, where `scales_loss`. Elsewhere, and of no buffers, nothing is kept; where `may_be` is false
+/// there are none, and it costs nothing.
+template <class Scalar, class Device, bool scales_loss, bool may_be = true> class KeptBuffers {
   using Span = DeviceSpan<Scalar, Device>;
-  static constexpr bool any = on_host<Device> || scales_loss;
+  static constexpr bool any = may_be && (on_host<Device> || scales_loss);
 
  public:
   /// Allocates, once.
@@ -32,17 +33,17 @@ template <class Scalar, class Device, bool scales_loss> class KeptBuffers {
   }
   /// Nothing waits.
   void keep(Span buffers) {
-    if (values_.size() > 0) Memory<Device>::copy(values_.data(), buffers.data, bytes(), values_.where());
+    if (any && values_.size() > 0) Memory<Device>::copy(values_.data(), buffers.data, bytes(), values_.where());
   }
   void give_back(Span buffers) const {
-    if (values_.size() > 0) try {
+    if (any && values_.size() > 0) try {
         Memory<Device>::copy(buffers.data, values_.data(), bytes(), values_.where());
       } catch (const DeviceError&) {  // a device that has failed: its memory is gone with it
       }
   }
   /// In a device's step, which may be captured: if `scale` skips it and the loss, tail[0], is not finite.
   void give_back_if_skipped(Span buffers, const ops::StepScale* scale, const Scalar* tail) const {
-    if (values_.size() > 0)
+    if (any && values_.size() > 0)
       ops::for_each<Device>(static_cast<long>(values_.size()),
                             detail::GiveBackBuffers<Scalar>{scale, tail, values_.data(), buffers.data});
   }

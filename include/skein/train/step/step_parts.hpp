@@ -90,7 +90,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
   UpdateMemory<Scalar> memory{};
-  nn::KeptBuffers<Scalar, Device, Model::scales_loss> buffers{};
+  nn::KeptBuffers<Scalar, Device, Model::scales_loss, (Model::sizes.buffers > 0)> buffers{};
   [[no_unique_address]] Curvature curvature = collected();  ///< what a chain with Needs::curvature remembers
 
  private:
