@@ -89,8 +89,8 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   bool epoch_ends(std::int64_t) {
     pull();
     if (Bound > 0) {
-      say_away();         // who waits for another here is not the one that is late
-      group_->barrier();  // every worker's gradients are in the weights now
+      say_away();            // who waits for another here is not the one that is late
+      trainers().barrier();  // every worker's gradients are in the weights now
       ask();
     }
     say_away();
@@ -134,17 +134,18 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
 
   /// Among those that train. A server has nothing to add.
   void average_buffers() {
-    if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) group_->all_reduce(this->replica().buffers, Mean{});
+    if (!serves() && ranks() > 1 && this->replica().buffers.size > 0) trainers().all_reduce(this->replica().buffers, Mean{});
   }
   /// Among the servers: they call it for the same updates in the same order.
   void sum_over_owners(std::span<double> values) {
     if (serves() && options_.servers > 1) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
   void reduce(std::span<double> values) {
-    if (!serves() && ranks() > 1 && !values.empty()) group_->all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
+    if (!serves() && ranks() > 1 && !values.empty())
+      trainers().all_reduce(DeviceSpan<double>(values.data(), values.size()), Sum{});
   }
   void barrier() {
-    if (!serves() && ranks() > 1) group_->barrier();
+    if (!serves() && ranks() > 1) trainers().barrier();
   }
 
   SameWeights same_weights() const { return SameWeights::after_fit; }
@@ -179,6 +180,9 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   void say_away() {
     for (int s = 0; s < options_.servers; ++s) say(s, {Message::Away, comm().rank(), 0, version_, 1, 0});
   }
+  /// Those that train. What was sent has been read before: an exception that passes a wait among them finds nothing under way in
+  /// the whole, whose ranks hear of who is missing then, and not of this rank.
+  Group& trainers() { return wait_for_sends(), *group_; }
   /// What was sent has been read.
   void wait_for_sends() {
     for (auto& r : sends_)
