@@ -1,42 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Faults in the parts of an MpiComm: who is at fault is named as the whole numbers it.
-#include <skein/mpi.hpp>
-
-#include <catch2/catch.hpp>
-
-#include <iterator>
-#include <string>
-
-#include "../support/part_cases.hpp"
-#include "../support/thrown.hpp"
-
-namespace sk = skein;
+#include "../support/parts_of_processes.hpp"
 
 TEST_CASE("in parts of processes ranks are named by their numbers in the whole, which goes on", "[distributed]") {
-  int size = 1, rank = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  if (size < 3 || size > 4) return;
-  const part_cases::Fault fault = GENERATE(from_range(std::begin(part_cases::faults), std::end(part_cases::faults)));
-  const bool of_part = GENERATE(false, true);
-  sk::CommOptions o;
-  o.deadline = 1;
-  o.shared_memory = GENERATE(true, false);
-  o.check = of_part;
-  CAPTURE(static_cast<int>(fault), of_part, o.shared_memory);
-  std::string text, after;
-  {
-    sk::MpiComm world{MPI_COMM_WORLD, o};
-    text = support::thrown<sk::CommError>([&] {
-      try {
-        part_cases::act(world, fault, of_part);
-      } catch (const part_cases::OwnFault&) {}
-    });
-    world.set_deadline(30);  // one has stood still
-    after = support::thrown<sk::CommError>([&] { world.barrier(); });
-  }
-  MPI_Barrier(MPI_COMM_WORLD);
-  CHECK(after.empty());  // the whole goes on
-  if (rank == 1 || (rank > 1 && fault == part_cases::Fault::believes))
-    CHECK_THAT(text, Catch::Contains(part_cases::wanted(fault, size)));
+  part_cases::check_processes([](const skein::CommOptions& o) { return skein::MpiComm{MPI_COMM_WORLD, o}; });
 }

@@ -118,6 +118,18 @@ sk::FitOptions killed_at(sk::FitOptions options, std::int64_t step) {
   return options;
 }
 sk::FitOptions not_killed(sk::FitOptions options) { return killed_at(options, -1); }
+/// The weights that a program ends with that fits twice, each time in a folder of its own; killed at that step.
+std::vector<float> two_fits(const support::TemporaryFolder& folder, std::int64_t killed, sk::Seed of_first = {}) {
+  const Points points;
+  const auto data = points.set();
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
+  sk::FitOptions first = killed_at(options_of(folder / "first"), killed);
+  first.seed = of_first;
+  trainer.fit(data, first);
+  trainer.fit(data, killed_at(options_of(folder / "second"), killed));
+  return std::vector<float>(model.parameters().begin(), model.parameters().end());
+}
 
 }  // namespace
 
@@ -416,15 +428,7 @@ TEST_CASE("the folder of .checkpoint is a path of the standard library too", "[t
 
 TEST_CASE("two fits of a program have a folder each, and both go on", "[train]") {
   const support::TemporaryFolder folder;
-  const Points points;
-  const auto data = points.set();
-  const auto both = [&](std::int64_t killed) {
-    Model model{sk::Seed{3}};
-    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
-    trainer.fit(data, killed_at(options_of(folder / "first"), killed));
-    trainer.fit(data, killed_at(options_of(folder / "second"), killed));
-    return std::vector<float>(model.parameters().begin(), model.parameters().end());
-  };
+  const auto both = [&](std::int64_t killed) { return two_fits(folder, killed); };
   CHECK_THROWS_AS(both(16), Killed);
   CHECK_THROWS_AS(both(31), Killed);
   const auto resumed = both(-1);
@@ -435,17 +439,7 @@ TEST_CASE("two fits of a program have a folder each, and both go on", "[train]")
 
 TEST_CASE("the seed of one fit is not the next one's, whether or not the program was killed in the first", "[train]") {
   const support::TemporaryFolder folder;
-  const Points points;
-  const auto data = points.set();
-  const auto both = [&](std::int64_t killed) {
-    Model model{sk::Seed{3}};
-    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{.lr = 0.02f}};
-    sk::FitOptions first = killed_at(options_of(folder / "first"), killed);
-    first.seed = sk::Seed{5};
-    trainer.fit(data, first);
-    trainer.fit(data, killed_at(options_of(folder / "second"), killed));
-    return std::vector<float>(model.parameters().begin(), model.parameters().end());
-  };
+  const auto both = [&](std::int64_t killed) { return two_fits(folder, killed, sk::Seed{5}); };
   const auto expected = both(-1);
   const auto begin_anew = [&] {
     for (const char* run : {"first", "second"}) std::filesystem::remove_all(folder / run);

@@ -119,7 +119,7 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
   }
 
  private:
-  RankNames names() { return rank_names(host().engine()); }
+  RankNames names() { return names_of(host()); }
 };
 
 /// Agreements, and messages between two ranks. Derived as for Agreements.

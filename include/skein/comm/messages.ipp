@@ -23,8 +23,7 @@ SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::u
     const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
     bool seen = false;
     for (int q = 0; q < r; ++q) seen = seen || equal(q);
-    if (!seen)
-      text += (r ? "; " : "") + ranks_text(names.size() == n ? names : n, equal) + ": " + beliefs[static_cast<std::size_t>(r)];
+    if (!seen) text += (r ? "; " : "") + ranks_text(names, equal) + ": " + beliefs[static_cast<std::size_t>(r)];
   }
   throw CommError(text + ". Start every rank with the same program and options");
 }

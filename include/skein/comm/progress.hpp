@@ -16,18 +16,6 @@ namespace detail {
 class EnginesOfThread;
 }
 
-/// While it lives, an engine that is made of others is within its own work: where one of those waits, this one is not moved.
-class Within {
- public:
-  explicit Within(bool& flag) : flag_(flag), before_(flag) { flag = true; }
-  Within(const Within&) = delete;
-  ~Within() { flag_ = before_; }
-
- private:
-  bool& flag_;
-  bool before_;
-};
-
 /// An engine whose calls go on only while a thread is within it. It belongs to the thread that has called it last.
 class Progress {
  public:

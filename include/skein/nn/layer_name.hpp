@@ -7,8 +7,7 @@
 
 namespace skein::inline SKEIN_ABI::nn::detail {
 
-/// "Linear<120>" out of the compiler's signature of this function: for people, and for files to say whose they
-/// are.
+/// "Linear<120>" out of the compiler's signature of this function: for people, and for files to say of what they are.
 template <class L> constexpr std::string_view signature() { return __PRETTY_FUNCTION__; }
 template <class L> constexpr std::string_view kind_of() {
   std::string_view s = signature<L>();

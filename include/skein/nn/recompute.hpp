@@ -4,6 +4,7 @@
 // needs, and the inputs of all; the step takes up to one forward longer. Chen et al., "Training Deep Nets with Sublinear Memory
 // Cost", 2016; in PyTorch torch.utils.checkpoint.
 #pragma once
+#include "../core/flag_within.hpp"
 #include "node.hpp"
 #include "run_guards.hpp"
 
@@ -84,7 +85,7 @@ template <RecomputeLike L, class In> struct Node<L, In> {
     const detail::InMemoryOfAgain<R> memory(r, block);
     const typename R::Activation* y = nullptr;
     {
-      const detail::FlagWithin again(r.context.again, true);
+      const skein::detail::FlagWithin again(r.context.again, true);
       y = Block::forward(r, within(at), call.x, r.save({block.kept_activations, pitch}));
     }
     [[maybe_unused]] const detail::WholeBackward<R> whole(r);  // a half left for later would find the memory of another block

@@ -114,7 +114,8 @@ template <class S, class A> SKEIN_ALWAYS_INLINE xsimd::batch<S, A> exponential(c
 }
 template <class S, class A> SKEIN_ALWAYS_INLINE xsimd::batch<S, A> exponential_less_one(const xsimd::batch<S, A>& x) {
   using V = xsimd::batch<S, A>;
-  return xsimd::select(x > V(large_exponent<S>), exponential(x), xsimd::expm1(x));
+  const auto large = x > V(large_exponent<S>);
+  return xsimd::any(large) ? xsimd::select(large, exponential(x), xsimd::expm1(x)) : xsimd::expm1(x);
 }
 /// From 6 on it is 1; of large doubles xsimd's is none.
 template <class A> SKEIN_ALWAYS_INLINE xsimd::batch<double, A> error_function(const xsimd::batch<double, A>& x) {

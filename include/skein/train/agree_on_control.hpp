@@ -29,8 +29,8 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
   const FitFacts& facts = work.facts;
   const bool keeps = control.keeps_weights();
   if (facts.ranks > 1) {
-    double asked[7] = {control.stopping() ? 1.0 : 0.0, control.keeps_weights() ? 1.0 : 0.0,
-                       facts.rank == 0 ? control.rate_factor() : 0.0, control.finishing() ? 1.0 : 0.0};
+    double asked[7] = {control.stopping() ? 1.0 : 0.0, keeps ? 1.0 : 0.0, facts.rank == 0 ? control.rate_factor() : 0.0,
+                       control.finishing() ? 1.0 : 0.0};
     work.signals.count(work.steps.signal_of_servers(), asked + 4);
     work.steps.reduce(asked);
     control.agree_to_stop(asked[0] > 0);

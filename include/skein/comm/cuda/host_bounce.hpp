@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../../core/flag_within.hpp"
 #include "../../device/cuda/pinned.hpp"
 #include "../../device/cuda/stream.hpp"
 #include "../call_ring.hpp"
@@ -51,7 +52,7 @@ template <class Host> class HostBounceEngine final : Progress {
   /// Starts what the host may start, and copies back what has come.
   void progress() {
     called();
-    const Within within(within_);
+    const skein::detail::FlagWithin within(within_, true);
     try {
       advance();
     } catch (...) {
@@ -72,7 +73,7 @@ template <class Host> class HostBounceEngine final : Progress {
   void wait(Ticket& t) {
     called();
     if (old(t)) return;
-    const Within within(within_);
+    const skein::detail::FlagWithin within(within_, true);
     // The later ones too, now: another rank may wait for a message of theirs before it comes to what is waited for here.
     for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
       Call& c = calls_[n];
@@ -197,7 +198,8 @@ template <class Host> class HostBounceEngine final : Progress {
   Cuda device_;
   cuda::Stream stream_;
   CallRing<Call> calls_;  // complete: on its way back
-  bool within_ = false, failed_ = false;
+  bool within_ = false;   // its own work: where an engine that it is made of waits, this one is not moved
+  bool failed_ = false;
 };
 }  // namespace comm
 

@@ -141,12 +141,7 @@ class GlooEngine final : Progress {
  private:
   /// Over connections threads move what is under way.
   bool under_way() const override { return memory_ && !failed_ && (!calls_.empty() || links_->active() > 0); }
-  bool move_on() override {
-    look_for_failure();
-    bool moved = false;
-    guarded([&] { moved = step(); });
-    return moved;
-  }
+  bool move_on() override { return look_for_failure(), guarded_step(); }
   Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag) {
     called();
     look_for_failure();
@@ -185,6 +180,11 @@ class GlooEngine final : Progress {
       abandon();
       throw;
     }
+  }
+  bool guarded_step() {
+    bool moved = false;
+    guarded([&] { moved = step(); });
+    return moved;
   }
   // Works and waits until done() is true: of the collective `number`, or a message.
   template <class Done> void wait_until(Done&& is_done, std::uint64_t number, const Ticket* message) {
@@ -234,8 +234,7 @@ class GlooEngine final : Progress {
       const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
       std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(names_, could);
       if (links_ && !some_ranks_text(names_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
-      bool moved = false;  // by what came between the last look and their leave
-      if (links_ && !left.empty()) guarded([&] { moved = step(); });
+      const bool moved = links_ && !left.empty() && guarded_step();  // by what came between the last look and their leave
       if (!moved && !left.empty())
         fail(client().why_left(control_.engine().group(), describe_message(*message) + left + GlooConnections::will_not_arrive));
     } else if (memory_ && !calls_.empty()) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../core/error.hpp"
+#include "../../core/flag_within.hpp"
 #include "../call_ring.hpp"
 #include "../collective_call.hpp"
 #include "../progress.hpp"
@@ -234,7 +235,7 @@ template <class Inside, class Between> class HierarchicalEngine final : Progress
     if (c.stage < limit) limit = c.stage;
   }
   void advance() {
-    const Within within(within_);
+    const skein::detail::FlagWithin within(within_, true);
     int limit = 2;
     for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) advance(calls_[n], limit);
     for (; !calls_.empty() && calls_.oldest().stage == 3; calls_.pop())
@@ -245,7 +246,7 @@ template <class Inside, class Between> class HierarchicalEngine final : Progress
     while (true) {
       advance();
       if (calls_.complete() >= number) return;
-      const Within within(within_);
+      const skein::detail::FlagWithin within(within_, true);
       Call& c = calls_.oldest();  // the first may always begin its stages
       if (c.stage == 1) between_->wait(c.ticket);
       else (c.stage == 0 ? up_ : down_)->wait(c.ticket);
@@ -259,7 +260,8 @@ template <class Inside, class Between> class HierarchicalEngine final : Progress
   Between* between_;
   Inside* down_;
   CallRing<Call> calls_;
-  bool within_ = false, failed_ = false;
+  bool within_ = false;  // its own work: where an engine that it is made of waits, this one is not moved
+  bool failed_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::comm

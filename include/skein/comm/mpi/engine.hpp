@@ -67,7 +67,7 @@ class MpiEngine final : Progress {
   bool under_way() const override {
     return !failed_ && (!queue_->idle() || (links_ ? links_->active() : point_to_point_->active()) > 0);
   }
-  bool move_on() override;
+  bool move_on() override { return look_for_failure(), guarded_step(); }
   Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag);
 
   // What all ranks decide alike: the communicator's id, shared memory, the order.
@@ -78,6 +78,7 @@ class MpiEngine final : Progress {
   /// MPI compares no calls: ranks tell each other.
   bool notes() const { return size_ > 1 && !queue_->shares_memory(); }
   bool step();
+  bool guarded_step();
   bool done(Ticket& t) {
     return t.message < 0 ? queue_->complete() >= t.number : with_messages([&](auto& m) { return m.test(t); });
   }

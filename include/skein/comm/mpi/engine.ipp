@@ -140,8 +140,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_at(MPI_Comm node) {
   spins_ = spins_of(all);
 }
 
-SKEIN_MPI_INLINE bool MpiEngine::move_on() {
-  look_for_failure();
+SKEIN_MPI_INLINE bool MpiEngine::guarded_step() {
   bool moved = false;
   guarded([&] { moved = step(); });
   return moved;
@@ -241,9 +240,8 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const Ticket& message) {
   const auto is_there = [&](int r) { return !(links_ ? queue_->segment().is_gone(r) : detector_->has_left(r)); };
   const std::string who = some_ranks_text(names_, could);
   if (who.empty() || !some_ranks_text(names_, [&](int r) { return could(r) && is_there(r); }).empty()) return;
-  bool moved = false;  // by what came between the last look and their leave
-  guarded([&] { moved = step(); });
-  if (!moved) fail(waiting_text(&message) + ": " + who + " returned and will not arrive");
+  if (!guarded_step())  // nothing that came between the last look and their leave
+    fail(waiting_text(&message) + ": " + who + " returned and will not arrive");
 }
 
 SKEIN_MPI_INLINE void MpiEngine::deliver() {
