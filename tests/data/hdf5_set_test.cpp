@@ -251,7 +251,15 @@ TEST_CASE("A file of a few bytes that claims many samples is refused before memo
     }
     H5Fclose(file);
   }
-  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("2000000000 targets: 89478485 are read at most"));
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("targets of 2000000000 samples, 1 each: 89478485 are read at most"));
+  const std::string wide = folder / "wide.h5";  // 2^64 targets are 0 in 64 bits
+  add(wide, {.extents = {hsize_t{1} << 62, 1}, .filter = H5Z_FILTER_SHUFFLE});
+  add(wide, {.name = "y", .extents = {hsize_t{1} << 62, 4}, .filter = H5Z_FILTER_SHUFFLE});
+  add(wide, {.name = "z", .type = H5T_NATIVE_FLOAT, .extents = {hsize_t{1} << 62, 4}, .filter = H5Z_FILTER_SHUFFLE});
+  for (const char* targets : {"y", "z"})
+    CHECK_THAT(fault([&] { Hdf5Set(wide, {.targets = targets}); }),
+               Contains("has in '" + std::string(targets) +
+                        "' targets of 4611686018427387904 samples, 4 each: 89478485 are read at most, unless .limit is larger"));
 }
 
 TEST_CASE("A sample or a chunk that takes more than the limit is refused, and so is a pipe") {

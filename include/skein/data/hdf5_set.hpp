@@ -149,9 +149,10 @@ inline void Hdf5Set::open_targets(const std::string& path, const Hdf5Options& op
   if (from.rows() != size_)
     refuse(text("targets of {} samples, and there are {} in {}", from.rows(), size_, in_quotes(options.samples)));
   const int each = rank == 2 ? static_cast<int>(from.extents()[1]) : 1;
-  const std::size_t values = static_cast<std::size_t>(size_) * static_cast<std::size_t>(each);
   const std::size_t most = static_cast<std::size_t>(options.limit / 12);  // a file of a few bytes can claim any number
-  if (values > most) refuse(text("{} targets: {} are read at most, unless .limit is larger", values, most));
+  if (static_cast<std::size_t>(size_) > most / static_cast<std::size_t>(each))
+    refuse(text("targets of {} samples, {} each: {} are read at most, unless .limit is larger", size_, each, most));
+  const std::size_t values = static_cast<std::size_t>(size_) * static_cast<std::size_t>(each);
   Beside beside;
   if (from.integers()) {
     beside.labels = from.with_sign() ? detail::labels_in<std::int64_t>(from, path, in, each, values)
