@@ -14,6 +14,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/loader.hpp>
 #include <skein/data/synthetic_digits.hpp>
+#include <skein/tensor/tensor.hpp>
 
 #include <catch2/catch.hpp>
 #include "../support/processes.hpp"
@@ -191,6 +192,27 @@ TEST_CASE("Numbers with target vectors go through an HDF5 file, beside other arr
   read.serve(one, {.x = to.data(), .pitch = 3, .targets = target.data(), .target_pitch = 2});
   CHECK(std::equal(to.begin(), to.end(), x.begin() + 123));
   CHECK(std::equal(target.begin(), target.end(), y.begin() + 82));
+}
+
+TEST_CASE("Targets are written in chunks of at most a mebibyte, which HDF5 limits to four gibibytes, and of 1024 samples") {
+  const support::TemporaryFolder folder;
+  const auto rows_of_chunk = [&](int samples, int each) {
+    const std::string path = folder / "set.h5";
+    const sk::Tensor<float, 2> x(sk::dims(samples, 1));
+    const sk::Tensor<std::int32_t, 2> labels(sk::dims(samples, each));
+    to_hdf5(from_tensors(x, labels), path, {.as = PackedAs::floats});
+    CHECK(Hdf5Set(path).target() == Target::labels(1, each));
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), array = H5Dopen2(file, "y", H5P_DEFAULT),
+                how = H5Dget_create_plist(array);
+    hsize_t chunk[2] = {};
+    H5Pget_chunk(how, 2, chunk);
+    H5Pclose(how), H5Dclose(array), H5Fclose(file);
+    return chunk[0];
+  };
+  CHECK(rows_of_chunk(2000, 1) == 1024);
+  CHECK(rows_of_chunk(10, 1) == 10);
+  CHECK(rows_of_chunk(200, 2000) == 131);
+  CHECK(rows_of_chunk(3, 300000) == 1);
 }
 
 TEST_CASE("A loader serves an HDF5 file on threads of its own, each sample once, with its label") {
