@@ -145,7 +145,8 @@ template <class Scalar = float> class Loader {
     std::int64_t epoch_, first_;
   };
 
-  /// The batches of epoch e, from its first step, or from where seek() said. Leaving the loop early is fine.
+  /// The batches of epoch e, from its first step, or from where seek() said. Leaving the loop early is fine. An exception of
+  /// the data set ends it, at the step at which seek(position()) begins another.
   Epoch epoch(std::int64_t e) &;
   /// Refused: the loader would be gone before its first batch is read.
   template <class None = void> Epoch epoch(std::int64_t) && {
