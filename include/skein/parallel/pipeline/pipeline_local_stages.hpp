@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and kept weights; the parameters that
-// are tied over stages; and, while a file is written or read, the whole network's arrays. In which order stages run is not known
-// here (pipeline_run.hpp).
+// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and kept weights, and the pairs of
+// parameters that are tied over stages. In which order stages run is not known here (pipeline_run.hpp).
 #pragma once
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../../comm/public_call.hpp"
-#include "../../comm/tags.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
-#include "../training_arrays.hpp"
 #include "common_values.hpp"
 #include "pipeline_policy_state.hpp"
 #include "staged_model.hpp"
+#include "tied_pairs.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
 
@@ -74,9 +69,9 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       if (team->data) policy_state.buffers.emplace_back(model->buffers(s), model->where());
       stages.push_back(std::move(h));
     }
-    find_tied(optim::groups_of(part));
+    tied.find(optim::groups_of(part));
     start();
-    policy_state.tie = [this] { tie(); };
+    policy_state.tie = [this] { tied.tie(); };
   }
   PipelineLocalStages(const PipelineLocalStages&) = delete;
 
@@ -105,8 +100,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       make_edges(h, micro_batch);
       if (team->data) h.gradients_on_host.emplace(h.executor->gradients(), model->where());
     }
-    tied_requests_ = requests;
-    team->line->reserve(std::max(1, requests + 2 * static_cast<int>(tied_.size())));
+    team->line->reserve(std::max(1, requests + tied.number_requests(requests)));
   }
   long activation_bytes() const {
     long n = 0;
@@ -127,18 +121,6 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     policy_state.waited += clock() - before;
   }
 
-  /// Both sides of each tied pair get the sum of their gradients.
-  void exchange_tied() {
-    with_both(of_gradients, [&](Tied& t, Scalar* const* sides) {
-      const Scalar *first = sides[0] ? sides[0] : t.other.data(), *second = sides[1] ? sides[1] : t.other.data();
-      for (long i = 0; i < t.stored; ++i) {
-        const Scalar sum = first[i] + second[i];
-        if (sides[0]) sides[0][i] = sum;
-        if (sides[1]) sides[1][i] = sum;
-      }
-    });
-  }
-
   /// Gradients of a stage, with their tail, over the pipelines beside each other. The first of the tail are `sums` before and
   /// after.
   void sum_over_pipelines(Stage& h, std::span<Scalar> sums) {
@@ -154,9 +136,8 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   /// its first side counts.
   double sum_of_squares(Stage& h, const optim::StepCall<Scalar>& call, long begin, long end) {
     if (begin >= end) return 0;
-    for (const Tied& t : tied_)
-      if (const long at = t.offset[1], last = at + t.stored; t.stage[1] == h.stage && at < end && begin < last)
-        return sum_of_squares(h, call, begin, at) + sum_of_squares(h, call, last, end);
+    if (const auto second = tied.second_side(h.stage, begin, end))
+      return sum_of_squares(h, call, begin, second->begin) + sum_of_squares(h, call, second->end, end);
     if constexpr (on_host<Device>) return h.optimizer->sum_of_squares(call, begin, end);
     else {
       h.optimizer->sum_of_squares(call, begin, end, squares_.data());
@@ -169,6 +150,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   std::shared_ptr<PipelineTeam> team;
   PipelinePolicyState<Scalar, Device> policy_state;
   std::vector<Stage> stages;
+  TiedPairs<Model, PipelineLocalStages> tied{*this};
 
  private:
   /// The first of them over the pipelines beside each other.
@@ -178,8 +160,6 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     team->data->broadcast(host.data(), values.size * sizeof(Scalar), 0);
     host.write();
   }
-
-  using Tied = TiedPair<Scalar>;
 
   /// In the order of SlotMessage, with room for the sums behind a gradient.
   void make_edges(Stage& h, long samples) {
@@ -200,8 +180,8 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   void start() {
     const comm::InPublicCall here(comm::PublicCall::trainer);
     team->line->reserve(1);
-    if (!tied_.empty()) team->line->reserve(2 * static_cast<int>(tied_.size()));
-    if (policy_state.ranks() == 1) return tie();
+    if (const int requests = tied.number_requests(0); requests > 0) team->line->reserve(requests);
+    if (policy_state.ranks() == 1) return tied.tie();
     team->world->assert_same("the pipelines", common_values<Model>(team->options));
     if (team->data)
       for (Stage& h : stages) {
@@ -209,87 +189,11 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
         broadcast(p);
         if (b.size > 0) broadcast(b);
       }
-    tie();
-  }
-
-  // ---- tied parameters -----------------------------------------------------------------------------------------------
-
-  void find_tied(const optim::Groups& groups) {
-    if (!on_host<Device> && !team->options.tied.empty())
-      throw ArgumentError("Pipeline: .tied adds up gradients in the host's memory: give the model the device Cpu");
-    const plan::Placement placement = Model::placement();
-    std::set<std::string_view> seen;
-    for (const TiedParameters& t : team->options.tied) {
-      for (const std::string* name : {&t.first, &t.second})
-        if (!seen.insert(*name).second)
-          throw ArgumentError("Pipeline: .tied names '" + *name + "' twice: a parameter is tied to one other");
-      Tied tied;
-      const std::string_view names[2] = {t.first, t.second};
-      Extents extents[2];
-      optim::ParameterGroupRange rules[2]{};
-      for (int k = 0; k < 2; ++k) {
-        for (const plan::Entry& e : Model::program.parameters()) {
-          if (!(Model::program.name(e) == names[k])) continue;
-          tied.stage[k] = static_cast<int>(placement.owners_of(e).begin);
-          tied.offset[k] = e.offset - placement.part(tied.stage[k]).begin;
-          tied.stored = e.stored;
-          extents[k] = e.extents;
-          rules[k] = rule_of(groups, names[k], e);
-        }
-        if (tied.stage[k] < 0)
-          throw ArgumentError("Pipeline: .tied names '" + std::string(names[k]) + "', which is no parameter of the network");
-      }
-      if (!(extents[0] == extents[1]))
-        throw ArgumentError("Pipeline: .tied: '" + t.first + "' and '" + t.second + "' have different shapes");
-      check_rules_of_tied(t, rules[0] == rules[1]);
-      if (team->options.schedule == PipelineSchedule::pipedream && !team->options.table)
-        throw ArgumentError("Pipeline: .tied wants one update a step, of all stages: PipeDream's stages step one by one");
-      tied.other = Arena<Scalar>(static_cast<std::size_t>(tied.stored));
-      tied_.push_back(std::move(tied));
-    }
-  }
-  static constexpr int of_gradients = -1;  // beside the arrays of a training
-  Scalar* side(const Tied& t, int k, int array) {
-    const int stage = t.stage[k];
-    if (!model->holds(stage)) return nullptr;
-    if (array == of_gradients) return model->gradients(stage).data + t.offset[k];
-    if (array == training_arrays::parameters) return model->parameters(stage).data + t.offset[k];
-    return of(stage).optimizer->array(array - training_arrays::optimizer).data + t.offset[k];
-  }
-  /// The values of both sides in an array: where one is another process's, the two exchange.
-  template <class Use> void with_both(int array, Use&& use) {
-    for (std::size_t i = 0; i < tied_.size(); ++i) {
-      Tied& t = tied_[i];
-      Scalar* sides[2] = {side(t, 0, array), side(t, 1, array)};
-      if (!sides[0] && !sides[1]) continue;
-      for (int k = 0; k < 2; ++k)
-        if (sides[k] && !sides[1 - k]) {
-          const int other = team->process_of(t.stage[1 - k]), r = tied_requests_ + 2 * static_cast<int>(i),
-                    tag = comm::tags::tied_parameters + static_cast<int>(i);
-          const std::size_t bytes = static_cast<std::size_t>(t.stored) * sizeof(Scalar);
-          team->line->receive(r, t.other.data(), bytes, other, tag);
-          team->line->send(r + 1, sides[k], bytes, other, tag);
-          wait(r);
-          wait(r + 1);
-        }
-      use(t, sides);
-    }
-  }
-  /// The second side of each pair becomes what the first is, with its optimizer's state: a file may have others.
-  void tie() {
-    if (tied_.empty()) return;
-    const auto take_first = [&](Tied& t, Scalar* const* sides) {
-      if (sides[1]) std::copy_n(sides[0] ? sides[0] : t.other.data(), t.stored, sides[1]);
-    };
-    with_both(training_arrays::parameters, take_first);
-    for (int k = 0; k < optimizer().arrays(); ++k) with_both(training_arrays::optimizer + k, take_first);
-    (void)model->modify();  // all of them
+    tied.tie();
   }
 
   Arena<double, Device> squares_;  // a number of a device, [1]
   HostSide<double, Device> squares_on_host_;
-  std::vector<Tied> tied_;
-  int tied_requests_ = 0;  // the first of theirs
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

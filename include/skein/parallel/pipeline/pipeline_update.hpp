@@ -116,7 +116,7 @@ template <class Model, class Optimizer> class PipelineUpdate {
   void begin(Workers& workers, const PipelineCall& call, const Sums& own) {
     all_sums_ = own;
     for (Stage& h : stages_.stages) all_sums_ = complete(h, own);
-    stages_.exchange_tied();
+    stages_.tied.exchange_gradients();
     call_ = step_call(call, all_sums_.weight, call.expected_weight, call.step + 1);
     overflowed_ = false;
     constexpr bool in_stages = optim::has_stages<Optimizer>;
