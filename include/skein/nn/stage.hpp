@@ -63,9 +63,11 @@ template <class Scalar, class Activation, class Device> class AnyStage {
   /// Copies the weights into kept ones; the slots that have read them go on with the copy.
   virtual void keep(int kept) = 0;
 
-  virtual DeviceSpan<Scalar, Device> parameters() = 0;  ///< says that they change
-  virtual DeviceSpan<Scalar, Device> gradients() = 0;   ///< with the tail
-  virtual long bytes() const = 0;                       ///< of what grows with micro-batches and slots
+  /// To be written without a lease, between two passes; weights_changed() goes with it.
+  virtual DeviceSpan<Scalar, Device> unguarded_parameters() = 0;
+  virtual void weights_changed() = 0;                  ///< the next pass makes copies of them anew
+  virtual DeviceSpan<Scalar, Device> gradients() = 0;  ///< with the tail
+  virtual long bytes() const = 0;                      ///< of what grows with micro-batches and slots
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -108,10 +108,8 @@ template <class Model, class Loss> class StageExecutor final
       }
   }
 
-  DeviceSpan<Scalar, Device> parameters() override {
-    model_->weights().changed();  // or is about to be: between two passes
-    return model_->weights().unguarded();
-  }
+  DeviceSpan<Scalar, Device> unguarded_parameters() override { return model_->weights().unguarded(); }
+  void weights_changed() override { model_->weights().changed(); }
   DeviceSpan<Scalar, Device> gradients() override { return model_->gradient_arena(); }
   long bytes() const override { return static_cast<long>(parts_->memory.activation_bytes() + parts_->kept.bytes()); }
 

@@ -160,7 +160,8 @@ template <class Model, class Optimizer> class PipelineUpdate {
     h.executor->reduce_workers();
     const Sums all = over_pipelines(h, own);
     h.gradient = h.executor->gradients().data;
-    h.parameters = h.executor->parameters().data;
+    h.parameters = h.executor->unguarded_parameters().data;
+    h.executor->weights_changed();  // said before the update, which may fail in the middle: no pass runs between
     return all;
   }
   /// The gradients of a stage, and the sums behind them, over the pipelines beside each other.
