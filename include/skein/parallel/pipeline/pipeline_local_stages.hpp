@@ -12,6 +12,7 @@
 #include "../../comm/public_call.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
+#include "../../plan/pipeline_program.hpp"
 #include "common_values.hpp"
 #include "pipeline_policy_state.hpp"
 #include "staged_model.hpp"
@@ -59,15 +60,15 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     const Optimizer part = optim::for_a_part(given);
     for (int s = 0; s < Model::stages; ++s) {
       if (!model->holds(s)) continue;
-      Stage h;
-      h.stage = s;
-      h.executor = model->executor(s, loss);
-      h.stored = static_cast<long>(model->parameters(s).size);
+      Stage local;
+      local.stage = s;
+      local.executor = model->executor(s, loss);
+      local.stored = static_cast<long>(model->parameters(s).size);
       const auto& table = Model::table(s);
-      h.optimizer =
+      local.optimizer =
           std::make_unique<typename Stage::Bound>(part, table, model->where(), plan::Range{0, table.stored_parameters}, true);
-      if (team->data) policy_state.buffers.emplace_back(model->buffers(s), model->where());
-      stages.push_back(std::move(h));
+      if (team->replica_link) policy_state.buffers.emplace_back(model->buffers(s), model->where());
+      stages.push_back(std::move(local));
     }
     tied.find(optim::groups_of(part));
     start();
@@ -76,71 +77,82 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   PipelineLocalStages(const PipelineLocalStages&) = delete;
 
   Stage& of(int stage) {
-    for (Stage& h : stages)
-      if (h.stage == stage) return h;
+    for (Stage& local : stages)
+      if (local.stage == stage) return local;
     throw Error("pipeline: a line of another process's stage");
   }
   typename Stage::Bound& optimizer() { return *stages.front().optimizer; }
 
+  /// The stages are to have the slots and older weights that a program wants, where they have fewer. Returns whether one had.
+  bool grow(const plan::PipelineProgram& p) {
+    bool fewer = false;
+    for (Stage& local : stages) {
+      const auto stage = static_cast<std::size_t>(local.stage);
+      fewer = fewer || p.slots[stage] > local.slots || p.kept[stage] > local.kept;
+      local.slots = std::max(local.slots, p.slots[stage]);
+      local.kept = std::max(local.kept, p.kept[stage]);
+    }
+    return fewer;
+  }
   /// Memory for the slots that the stages have now, of micro-batches of at most so many samples, and numbers for their requests.
   void reserve(Workers& workers, long micro_batch, bool halves) {
     int requests = 0;
-    for (Stage& h : stages) {
-      if (h.slots == 0) h.slots = 1;
+    for (Stage& local : stages) {
+      if (local.slots == 0) local.slots = 1;
       nn::StageOptions o;
       o.batch = micro_batch;
-      o.slots = h.slots;
-      o.kept = h.kept;
+      o.slots = local.slots;
+      o.kept = local.kept;
       o.halves = halves;
-      o.first = h.stage == 0;
-      o.ordinal = Model::ordinal(h.stage);
-      h.executor->reserve(workers, o);
-      h.first_request = requests;
-      requests += 4 * h.slots;
-      make_edges(h, micro_batch);
-      if (team->data) h.gradients_on_host.emplace(h.executor->gradients(), model->where());
+      o.first = local.stage == 0;
+      o.ordinal = Model::ordinal(local.stage);
+      local.executor->reserve(workers, o);
+      local.first_request = requests;
+      requests += 4 * local.slots;
+      make_edges(local, micro_batch);
+      if (team->replica_link) local.gradients_on_host.emplace(local.executor->gradients(), model->where());
     }
-    team->line->reserve(std::max(1, requests + tied.number_requests(requests)));
+    team->pipeline_link->reserve(std::max(1, requests + tied.number_requests(requests)));
   }
   long activation_bytes() const {
     long n = 0;
-    for (const Stage& h : stages) n += h.executor->bytes();
+    for (const Stage& local : stages) n += local.executor->bytes();
     return n;
   }
   int slots() const {
     int n = 0;
-    for (const Stage& h : stages) n += h.slots;
+    for (const Stage& local : stages) n += local.slots;
     return n;
   }
 
-  double clock() const { return team->line->now(); }
+  double clock() const { return team->pipeline_link->now(); }
   /// The policy state knows how long.
   void wait(int request) {
     const double before = clock();
-    team->line->wait(request);
+    team->pipeline_link->wait(request);
     policy_state.waited += clock() - before;
   }
 
   /// Gradients of a stage, with their tail, over the pipelines beside each other. The first of the tail are `sums` before and
   /// after.
-  void sum_over_pipelines(Stage& h, std::span<Scalar> sums) {
-    HostSide<Scalar, Device>& host = *h.gradients_on_host;
+  void sum_over_pipelines(Stage& local, std::span<Scalar> sums) {
+    HostSide<Scalar, Device>& host = *local.gradients_on_host;
     host.read();
     Scalar* const tail = host.data() + host.size() - gradient_tail;
     std::copy(sums.begin(), sums.end(), tail);
-    team->data->sum(DeviceSpan<Scalar>(host.data(), host.size()));
+    team->replica_link->sum(DeviceSpan<Scalar>(host.data(), host.size()));
     std::copy_n(tail, sums.size(), sums.begin());
     host.write();
   }
   /// The sum of the squares of what the optimizer takes as the gradients [begin, end) of a stage. A tied pair is one parameter:
   /// its first side counts.
-  double sum_of_squares(Stage& h, const optim::StepCall<Scalar>& call, long begin, long end) {
+  double sum_of_squares(Stage& local, const optim::StepCall<Scalar>& call, long begin, long end) {
     if (begin >= end) return 0;
-    if (const auto second = tied.second_side(h.stage, begin, end))
-      return sum_of_squares(h, call, begin, second->begin) + sum_of_squares(h, call, second->end, end);
-    if constexpr (on_host<Device>) return h.optimizer->sum_of_squares(call, begin, end);
+    if (const auto second = tied.second_side(local.stage, begin, end))
+      return sum_of_squares(local, call, begin, second->begin) + sum_of_squares(local, call, second->end, end);
+    if constexpr (on_host<Device>) return local.optimizer->sum_of_squares(call, begin, end);
     else {
-      h.optimizer->sum_of_squares(call, begin, end, squares_.data());
+      local.optimizer->sum_of_squares(call, begin, end, squares_.data());
       squares_on_host_.read();
       return squares_on_host_.data()[0];
     }
@@ -157,20 +169,20 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   void broadcast(DeviceSpan<Scalar, Device> values) {
     HostSide<Scalar, Device> host(values, model->where());
     host.read();
-    team->data->broadcast(host.data(), values.size * sizeof(Scalar), 0);
+    team->replica_link->broadcast(host.data(), values.size * sizeof(Scalar), 0);
     host.write();
   }
 
   /// In the order of SlotMessage, with room for the sums behind a gradient.
-  void make_edges(Stage& h, long samples) {
-    h.edges.clear();
+  void make_edges(Stage& local, long samples) {
+    local.edges.clear();
     if (team->processes == 1) return;
     const auto add = [&](auto* there, long pitch, long room) {
-      h.edges.emplace_back(there, static_cast<std::size_t>(samples * pitch + room), model->where());
+      local.edges.emplace_back(there, static_cast<std::size_t>(samples * pitch + room), model->where());
     };
-    auto& e = *h.executor;
+    auto& e = *local.executor;
     const long in = e.input_pitch(), out = e.output_pitch(), room = gradient_tail;
-    for (int slot = 0; slot < h.slots; ++slot) {
+    for (int slot = 0; slot < local.slots; ++slot) {
       add(e.input(slot), in, 0);
       add(e.gradient(slot), out, room);
       add(e.output(slot), out, 0);
@@ -179,13 +191,13 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   }
   void start() {
     const comm::InPublicCall here(comm::PublicCall::trainer);
-    team->line->reserve(1);
-    if (const int requests = tied.number_requests(0); requests > 0) team->line->reserve(requests);
+    team->pipeline_link->reserve(1);
+    if (const int requests = tied.number_requests(0); requests > 0) team->pipeline_link->reserve(requests);
     if (policy_state.ranks() == 1) return tied.tie();
     team->world->assert_same("the pipelines", common_values<Model>(team->options));
-    if (team->data)
-      for (Stage& h : stages) {
-        const auto p = model->parameters(h.stage), b = model->buffers(h.stage);
+    if (team->replica_link)
+      for (Stage& local : stages) {
+        const auto p = model->parameters(local.stage), b = model->buffers(local.stage);
         broadcast(p);
         if (b.size > 0) broadcast(b);
       }

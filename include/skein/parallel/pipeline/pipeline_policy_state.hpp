@@ -49,7 +49,7 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
     for (HostSide<Scalar, Device>& b : buffers) {
       if (b.size() == 0) continue;
       b.read();
-      team_->data->sum(DeviceSpan<Scalar>(b.data(), b.size()));
+      team_->replica_link->sum(DeviceSpan<Scalar>(b.data(), b.size()));
       for (std::size_t i = 0; i < b.size(); ++i) b.data()[i] /= static_cast<Scalar>(team_->options.replicas);
       b.write();
     }

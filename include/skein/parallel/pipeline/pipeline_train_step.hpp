@@ -224,18 +224,18 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   void keep_buffers() {
     kept_buffers_.resize(run_.local_stages.stages.size());
     auto kept = kept_buffers_.begin();
-    for (auto& h : run_.local_stages.stages) {
-      kept->reserve(model().buffers(h.stage), model().where());
-      kept++->keep(model().buffers(h.stage));
+    for (auto& local : run_.local_stages.stages) {
+      kept->reserve(model().buffers(local.stage), model().where());
+      kept++->keep(model().buffers(local.stage));
     }
   }
   void give_back_buffers() {
     auto kept = kept_buffers_.begin();
-    for (auto& h : run_.local_stages.stages) kept++->give_back(model().buffers(h.stage));
+    for (auto& local : run_.local_stages.stages) kept++->give_back(model().buffers(local.stage));
   }
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
     const plan::PipelineProgram& found = run_.program(Run::micros(count, size), false);
-    if (!team().data || found.synchronous) return found;
+    if (!team().replica_link || found.synchronous) return found;
     const int replicas = team().options.replicas;  // PipeDream's pipelines meet after each micro-batch: all have as many
     const long most = (global_count + replicas - 1) / replicas;
     if (count > most)

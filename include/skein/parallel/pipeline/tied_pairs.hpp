@@ -146,8 +146,8 @@ template <class Model, class LocalStages> class TiedPairs {
     const int other = stages_.team->process_of(other_stage), request = first_request_ + 2 * i,
               tag = comm::tags::tied_parameters + i;
     const std::size_t bytes = static_cast<std::size_t>(t.stored) * sizeof(Scalar);
-    stages_.team->line->receive(request, t.other.data(), bytes, other, tag);
-    stages_.team->line->send(request + 1, mine, bytes, other, tag);
+    stages_.team->pipeline_link->receive(request, t.other.data(), bytes, other, tag);
+    stages_.team->pipeline_link->send(request + 1, mine, bytes, other, tag);
     stages_.wait(request);
     stages_.wait(request + 1);
   }
