@@ -100,8 +100,9 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
     const bool wanted = taken && wants_gradient(begin);
     return {wanted || !frozen(end), wanted, takes_room && !wanted};
   }
-  void ready(long begin, long end) const {
-    if (context.ready_hook) context.ready_hook(context.hook, context, begin, end);
+  /// Backward has made this worker's gradients from there to the end of the arena.
+  void gradients_final_from(long begin) const {
+    if (context.ready_hook) context.ready_hook(context.hook, context, begin);
   }
 };
 
