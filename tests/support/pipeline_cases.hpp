@@ -278,7 +278,7 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
       }
       const auto& program = train_step.program(micros);
       for (int s = 0; s < Pipeline::stage_count; ++s)
-        RANK_CHECK(!staged.holds(s) || program.kept[static_cast<std::size_t>(s)] == (sync ? 3 : 3 - s));
+        RANK_CHECK(!staged.holds(s) || program.versions[static_cast<std::size_t>(s)] == (sync ? 3 : 3 - s));
     });
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and kept weights, and the pairs of
+// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and saved weights, and the pairs of
 // parameters that are tied over stages. In which order stages run is not known here (pipeline_run.hpp).
 #pragma once
 #include <algorithm>
@@ -32,7 +32,7 @@ template <class Model, class Optimizer> struct LocalStage {
   Edge& edge(int slot, SlotMessage kind) { return edges[static_cast<std::size_t>(4 * slot + static_cast<int>(kind))]; }
   int request(int slot, SlotMessage kind) const { return first_request + 4 * slot + static_cast<int>(kind); }
 
-  int stage = 0, slots = 0, kept = 0, first_request = 0;
+  int stage = 0, slots = 0, versions = 0, first_request = 0;
   long stored = 0;
   const Scalar* gradient = nullptr;  // of the update that goes on
   Scalar* parameters = nullptr;
@@ -83,14 +83,14 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   }
   typename Stage::Bound& optimizer() { return *stages.front().optimizer; }
 
-  /// The stages are to have the slots and older weights that a program wants, where they have fewer. Returns whether one had.
+  /// The stages are to have the slots and saved versions that a program wants, where they have fewer. Returns whether one had.
   bool grow(const plan::PipelineProgram& p) {
     bool fewer = false;
     for (Stage& local : stages) {
       const auto stage = static_cast<std::size_t>(local.stage);
-      fewer = fewer || p.slots[stage] > local.slots || p.kept[stage] > local.kept;
+      fewer = fewer || p.slots[stage] > local.slots || p.versions[stage] > local.versions;
       local.slots = std::max(local.slots, p.slots[stage]);
-      local.kept = std::max(local.kept, p.kept[stage]);
+      local.versions = std::max(local.versions, p.versions[stage]);
     }
     return fewer;
   }
@@ -102,7 +102,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
       nn::StageOptions o;
       o.batch = micro_batch;
       o.slots = local.slots;
-      o.kept = local.kept;
+      o.versions = local.versions;
       o.halves = halves;
       o.first = local.stage == 0;
       o.ordinal = Model::ordinal(local.stage);

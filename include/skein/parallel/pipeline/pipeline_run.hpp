@@ -48,7 +48,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     give_up_memory();
     if (!same) workers_ = std::make_unique<Workers>(threads, denormals);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(capacity_ * OutputPitch), local_stages.model->where());
-    for (Stage& local : local_stages.stages) local.slots = local.kept = 0;
+    for (Stage& local : local_stages.stages) local.slots = local.versions = 0;
     programs_.clear();
     make_memory();
     prepare(capacity_);
@@ -215,7 +215,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
                              .scale = 1 / expected_weight,
                              .loss_scale = call.loss_scale,
                              .key = call.key,
-                             .kept = line.weights},
+                             .version = line.reads_version},
                             m);
     ends(event);
     hand_on(p, local, line, m.count);
@@ -255,7 +255,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
       return;
     }
     const int micro = line.step.micro;
-    if (line.keeps >= 0) local.executor->keep(line.keeps);
+    if (line.saves_version) local.executor->save_version(*line.saves_version);
     micro_all_[at(micro)] =
         updates.update_alone(*workers_, local, call, micro_sums_[at(micro)], expected_batch_weight(call.size), micro);
   }
