@@ -99,7 +99,7 @@ template <class Then> void pipelined(const Pipeline& pipeline, long batch, int t
   train_step.reserve({.capacity = batch, .threads = threads});
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) {
-    const int parts = train_step.policy_state().shards(), part = train_step.policy_state().shard();
+    const int parts = train_step.policy_state().batch_parts(), part = train_step.policy_state().batch_part();
     const long first = batch * part / parts, end = batch * (part + 1) / parts;
     auto b = points.batch(step * 27 + first, end - first);
     b.global_count = batch;
