@@ -70,8 +70,8 @@ struct Sharder : sp::PolicyState {
   static constexpr int virtual_shards = 4;
 };
 struct Sharer : sp::PolicyState {
-  int shards() const { return 1; }
-  int shard() const { return 0; }
+  int batch_parts() const { return 1; }
+  int batch_part() const { return 0; }
   bool scores() const { return true; }
 };
 struct Keeper : sp::PolicyState {

@@ -26,7 +26,7 @@ TEST_CASE("a rank's lines are its steps, with memory for what the checker says a
           }
           for (int stage = rank; stage < s.stages; stage += ranks)
             slots += p.slots[static_cast<std::size_t>(stage)],
-                versions = std::max(versions, 1 + p.kept[static_cast<std::size_t>(stage)]);
+                versions = std::max(versions, 1 + p.versions[static_cast<std::size_t>(stage)]);
           CHECK(steps == s.order[static_cast<std::size_t>(rank)]);
           CHECK(slots <= r.live_activations + 2);
         }

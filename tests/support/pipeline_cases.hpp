@@ -99,7 +99,7 @@ template <class Then> void pipelined(const Pipeline& pipeline, long batch, int t
   train_step.reserve({.capacity = batch, .threads = threads});
   std::vector<double> losses;
   for (int step = 0; step < 4; ++step) {
-    const int parts = train_step.policy_state().shards(), part = train_step.policy_state().shard();
+    const int parts = train_step.policy_state().batch_parts(), part = train_step.policy_state().batch_part();
     const long first = batch * part / parts, end = batch * (part + 1) / parts;
     auto b = points.batch(step * 27 + first, end - first);
     b.global_count = batch;
@@ -278,7 +278,7 @@ template <class Comm> void pipedream_is_delayed(Comm& world) {
       }
       const auto& program = train_step.program(micros);
       for (int s = 0; s < Pipeline::stage_count; ++s)
-        RANK_CHECK(!staged.holds(s) || program.kept[static_cast<std::size_t>(s)] == (sync ? 3 : 3 - s));
+        RANK_CHECK(!staged.holds(s) || program.versions[static_cast<std::size_t>(s)] == (sync ? 3 : 3 - s));
     });
   }
 }

@@ -18,7 +18,7 @@ struct ActivationSizes {
   long input_pitch = 0, output_pitch = 0;
   bool stacked = false;  ///< saved_for_backward and scratch are one: MemoryRequirements::stacked
   /// Not 0: of a pipeline's stage, whose input has a gradient too. Behind both gradients there is room for so many activations.
-  long room = 0;
+  long tail_room = 0;
 };
 
 /// The output of a network and its gradient for the samples of a call, in the loss's scalar, whatever type is stored between
@@ -41,8 +41,8 @@ template <class Scalar, class Activation, class Device> class Activations {
   Activations(const ActivationSizes& s, long n, Device where)
       : kept_activations(count((s.network.kept_activations + s.network.again.activations) * n), where),
         scratch(count(((s.stacked ? s.network.stacked : s.network.scratch) + s.network.whole_gradients) * n), where),
-        input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n + s.room), where),
-        input_gradient(s.room > 0 ? count(whole_line(s.input_pitch) * n + s.room) : 0, where),
+        input(count(whole_line(s.input_pitch) * n), where), gradient(count(whole_line(s.output_pitch) * n + s.tail_room), where),
+        input_gradient(s.tail_room > 0 ? count(whole_line(s.input_pitch) * n + s.tail_room) : 0, where),
         saved_for_backward(
             count(((s.stacked ? 0 : s.network.saved_for_backward) + s.backward_scratch + s.network.again.saved) * n), where),
         batch_statistics(count(s.network.batch_statistics), where),

@@ -16,8 +16,12 @@ template <class Activation> struct BackwardCall {
   const Activation* x = nullptr;  ///< as forward has read it, where it is kept
   const Activation* y = nullptr;  ///< as forward has written it, likewise
   const Activation* dy = nullptr;
-  Activation* dx = nullptr;  ///< null: nobody wants it; where a part takes room, the room
+  Activation* dx = nullptr;  ///< null: nobody wants it
   BodyEnds<Activation> ends{};
+  /// Where nobody wants it, an array like dx that a node may use which takes room (MemoryRequirements::room); or null.
+  Activation* dx_scratch = nullptr;
+
+  Activation* array_of_dx() const { return dx ? dx : dx_scratch; }
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

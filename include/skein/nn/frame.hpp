@@ -34,7 +34,7 @@ template <class Scalar, class Device> struct Context {
   double* exchange = nullptr;  // (workers, exchange_size)
   long exchange_size = 0;
   void (*statistics_hook)(void*, double*, long) = nullptr;
-  void (*ready_hook)(void*, const Context&, long begin, long end) = nullptr;
+  void (*ready_hook)(void*, const Context&, long begin) = nullptr;
   void* hook = nullptr;
 
   bool training() const { return phase == Phase::training; }

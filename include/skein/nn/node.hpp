@@ -73,7 +73,7 @@ template <class L, class In> struct Node {
         written.assert_written("backward", "the gradient of its input", "f.dx() = ...");
         if constexpr (CollectsFactors<R>) r.template add_factors<L, In>(at.parameter, f);
       }
-      if constexpr (info.stored_parameters() > 0) r.ready(at.parameter, at.parameter + info.stored_parameters());
+      if constexpr (info.stored_parameters() > 0) r.gradients_final_from(at.parameter);
       return call.dx;
     }
   }

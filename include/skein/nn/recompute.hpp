@@ -89,7 +89,7 @@ template <RecomputeLike L, class In> struct Node<L, In> {
       y = Block::forward(r, within(at), call.x, r.save({block.kept_activations, pitch}));
     }
     [[maybe_unused]] const detail::WholeBackward<R> whole(r);  // a half left for later would find the memory of another block
-    return Block::backward(r, within(at), {call.x, y, call.dy, call.dx});
+    return Block::backward(r, within(at), {call.x, y, call.dy, call.dx, {}, call.dx_scratch});
   }
   template <class R> static void pack_weights(R& r, const ArenaOffsets& at) { Block::pack_weights(r, at); }
   template <class R> static void prepare(R& r, const ArenaOffsets& at) { Block::prepare(r, within(at)); }

@@ -74,9 +74,9 @@ template <RepeatLike L, class In> struct Node<L, In> {
       const ArenaOffsets here = at_block(at, k);
       const PartBackward part = r.backward_of(here.parameter, here.parameter + block.stored, k > 0 || call.dx, block.room > 0);
       if (!part.runs) return nullptr;
-      typename R::Activation* to = !part.has_array ? nullptr : k == 0 ? call.dx : edge_gradient(r, at, k, call.dx);
+      auto* const to = edge_gradient(r, at, k, call.array_of_dx());
       const auto *x = k == 0 ? call.x : edge(r, at, k - 1), *y = k + 1 == n ? call.y : edge(r, at, k);
-      dy = Block::backward(r, here, {x, y, dy, to});
+      dy = Block::backward(r, here, {x, y, dy, part.wants_dx ? to : nullptr, {}, part.takes_scratch ? to : nullptr});
     }
     return dy;
   }
@@ -93,9 +93,10 @@ template <RepeatLike L, class In> struct Node<L, In> {
   template <class R> static constexpr ConversionMemory conversion() { return Block::template conversion<R>(); }
 
  private:
-  /// The array of the gradient that block k, which is not the first, writes.
+  /// The array of the gradient that block k writes: the first dx, which is that of the whole, or as large, or null.
   template <class R>
   static typename R::Activation* edge_gradient(const R& r, const ArenaOffsets& at, long k, typename R::Activation* dx) {
+    if (k == 0) return dx;
     if constexpr (block.in_place) return dx ? dx : r.temporary({at.scratch + block.scratch + block.room, edge_line});
     else return r.temporary({at.scratch + (k - 1) % 2 * edge_line, edge_line});
   }

@@ -21,8 +21,9 @@ template <class Scalar, class Activation> struct AgainMemory {
 
 /// What backward does in a part of a network: see Run::backward_of.
 struct PartBackward {
-  bool runs = false;       ///< false: neither the gradient of its input is wanted, nor those of its parameters
-  bool has_array = false;  ///< it is given the array of the gradient of its input
+  bool runs = false;           ///< false: neither the gradient of its input is wanted, nor those of its parameters
+  bool wants_dx = false;       ///< it makes the gradient of its input
+  bool takes_scratch = false;  ///< it does not, and uses the array that the gradient would be in
 };
 
 /// One worker's pass: base pointers of the arenas and the slice of the batch that it works on. Edges between layers are
@@ -93,14 +94,15 @@ template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Run 
   bool frozen(long end) const { return end <= first_trained; }
   /// Somebody wants the gradient of an edge whose layer's parameters begin there.
   bool wants_gradient(long begin) const { return input_gradient || !frozen(begin); }
-  /// What backward does in a part with the parameters [begin, end), whose caller has an array for the gradient of its input, or
-  /// none. Where nobody wants that gradient, a part gets the array all the same that takes_room (MemoryRequirements::room).
-  PartBackward backward_of(long begin, long end, bool array, bool takes_room) const {
-    const bool wanted = array && wants_gradient(begin);
-    return {wanted || !frozen(end), array && (wanted || takes_room)};
+  /// What backward does in a part with the parameters [begin, end), whose caller takes the gradient of its input, or does not.
+  /// takes_room: of the part (MemoryRequirements::room).
+  PartBackward backward_of(long begin, long end, bool taken, bool takes_room) const {
+    const bool wanted = taken && wants_gradient(begin);
+    return {wanted || !frozen(end), wanted, takes_room && !wanted};
   }
-  void ready(long begin, long end) const {
-    if (context.ready_hook) context.ready_hook(context.hook, context, begin, end);
+  /// Backward has made this worker's gradients from there to the end of the arena.
+  void gradients_final_from(long begin) const {
+    if (context.ready_hook) context.ready_hook(context.hook, context, begin);
   }
 };
 

@@ -135,7 +135,8 @@ template <SequentialLike L, class In> struct Node<L, In> {
     if (!part.runs) return nullptr;  // nor is anything in front of it trained
     constexpr bool last = I + 1 == n && joins_sum<R>, first = I == 0 && adds_dx<R>;
     BackwardCall<typename R::Activation> child{edge(r, at, I - 1, call), edge(r, at, I, call), call.dy};
-    if (part.has_array) child.dx = gradient(r, at, I, call.dx);
+    if (part.wants_dx) child.dx = gradient(r, at, I, call.dx);
+    if (part.takes_scratch) child.dx_scratch = gradient(r, at, I, call.array_of_dx());
     child.ends = {last ? call.ends.dsum : nullptr, first && call.ends.adds_dx};
     if constexpr (remade_input<I>() < 0) {
       return NodeAt<I>::backward(r, here, child);

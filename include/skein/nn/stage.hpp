@@ -3,6 +3,7 @@
 // process has is known when it runs.
 #pragma once
 #include <cstdint>
+#include <optional>
 
 #include "../core/workers.hpp"
 #include "../device/batch_view.hpp"
@@ -19,14 +20,14 @@ struct StageCall {
   double scale = 1;       ///< factor of the loss's gradient
   double loss_scale = 1;  ///< another, of models that scale their loss
   std::uint64_t key = 0;
-  int kept = -1;  ///< the kept weights that it reads; -1: the model's
+  std::optional<int> version{};  ///< the saved weights that it reads; none: the model's
 };
 
 /// What a StageExecutor is made for.
 struct StageOptions {
   long batch = 0;       ///< most samples of a micro-batch
   int slots = 1;        ///< micro-batches in flight
-  int kept = 0;         ///< older versions of the weights
+  int versions = 0;     ///< of the weights that may be saved
   bool halves = false;  ///< will backward come in two halves
   bool first = true;    ///< nobody wants the gradient of its input
   int ordinal = 0;      ///< layers before it, as they are executed
@@ -60,12 +61,14 @@ template <class Scalar, class Activation, class Device> class AnyStage {
   virtual void backward_parameters(int slot, bool accumulate) = 0;
   /// All of the gradients are in gradients() afterwards.
   virtual void reduce_workers() = 0;
-  /// Copies the weights into kept ones; the slots that have read them go on with the copy.
-  virtual void keep(int kept) = 0;
+  /// Copies the weights; the slots that have read them go on with the copy.
+  virtual void save_version(int version) = 0;
 
-  virtual DeviceSpan<Scalar, Device> parameters() = 0;  ///< says that they change
-  virtual DeviceSpan<Scalar, Device> gradients() = 0;   ///< with the tail
-  virtual long bytes() const = 0;                       ///< of what grows with micro-batches and slots
+  /// To be written without a lease, between two passes; weights_changed() goes with it.
+  virtual DeviceSpan<Scalar, Device> unguarded_parameters() = 0;
+  virtual void weights_changed() = 0;                  ///< the next pass makes copies of them anew
+  virtual DeviceSpan<Scalar, Device> gradients() = 0;  ///< with the tail
+  virtual long bytes() const = 0;                      ///< of what grows with micro-batches and slots
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // StageExecutor: forward and backward of a part of a network, called task by task by whoever runs a pipeline. Several
 // micro-batches are in flight, each in a slot of ExecutorMemory; a task is a SlicePass over one slot. Backward comes whole or in
-// two halves, where the layers have them; weights of an older version may be kept for the micro-batches that have read them.
+// two halves, where the layers have them; weights of an older version may be saved for the micro-batches that have read them.
 // Layer by layer; Executor is the whole network's in one call.
 #pragma once
 #include <memory>
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "exec/kept_weights.hpp"
 #include "exec/slice_pass.hpp"
 #include "exec/stage_run.hpp"
 #include "exec/sum_workers.hpp"
+#include "exec/weight_versions.hpp"
 #include "stage.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
@@ -68,7 +68,7 @@ template <class Model, class Loss> class StageExecutor final
 
   void forward(const StageCall& call, const View& batch) override {
     [[maybe_unused]] const auto here = step_memory_.enter();
-    slots_[at(call.slot)] = {batch.count, call.kept, batch.first, call};
+    slots_[at(call.slot)] = {batch.count, call.version, batch.first, call};
     begin(call.slot);
     step_memory_.clear_sums();
     parts_->memory.begin_pass();
@@ -96,24 +96,22 @@ template <class Model, class Loss> class StageExecutor final
     if constexpr (on_host<Device>)
       if (workers_->size() > 1) workers_->run([&](Worker& w) { sum_workers(parts_->memory, w); });
   }
-  void keep(int kept) override {
+  void save_version(int version) override {
     [[maybe_unused]] const auto here = step_memory_.enter();
     parts_->memory.begin_pass();
     workers_->run([&](Worker& w) { refresh(w); });
-    parts_->kept.keep(kept);
+    parts_->versions.save(version);
     for (int i = 0; i < options_.slots; ++i)
-      if (slots_[at(i)].count >= 0 && slots_[at(i)].kept < 0) {
-        slots_[at(i)].kept = kept;
-        for (int w = 0; w < workers_->size(); ++w) parts_->kept.point(parts_->memory.state(w, i).run, kept);
+      if (slots_[at(i)].count >= 0 && !slots_[at(i)].version) {
+        slots_[at(i)].version = version;
+        for (int w = 0; w < workers_->size(); ++w) parts_->versions.select(parts_->memory.state(w, i).run, version);
       }
   }
 
-  DeviceSpan<Scalar, Device> parameters() override {
-    model_->weights().changed();  // or is about to be: between two passes
-    return model_->weights().unguarded();
-  }
+  DeviceSpan<Scalar, Device> unguarded_parameters() override { return model_->weights().unguarded(); }
+  void weights_changed() override { model_->weights().changed(); }
   DeviceSpan<Scalar, Device> gradients() override { return model_->gradient_arena(); }
-  long bytes() const override { return static_cast<long>(parts_->memory.activation_bytes() + parts_->kept.bytes()); }
+  long bytes() const override { return static_cast<long>(parts_->memory.activation_bytes() + parts_->versions.bytes()); }
 
  private:
   using Run = StageRun<Scalar, Device, Activation>;
@@ -123,14 +121,15 @@ template <class Model, class Loss> class StageExecutor final
   struct Parts {
     Parts(Model& model, const ExecutorOptions& o, int threads, const StageOptions& stage, StepMemory<Device>& step,
           const Loss& loss)
-        : memory(model, o, threads, {.count = stage.slots, .edges = true}), pass(memory, step, loss), kept(memory, stage.kept) {}
+        : memory(model, o, threads, {.count = stage.slots, .edges = true}), pass(memory, step, loss),
+          versions(memory, stage.versions) {}
     Memory memory;
     SlicePass<Model, Loss, Memory> pass;
-    KeptWeights<Memory> kept;
+    WeightVersions<Memory> versions;
   };
   struct Slot {
-    long count = -1;  // -1: nothing has been here
-    int kept = -1;
+    long count = -1;               // -1: nothing has been here
+    std::optional<int> version{};  // that it reads; none: the model's
     std::int64_t first = 0;
     StageCall call{};
     LossSums sums{};  // of a device
@@ -152,15 +151,15 @@ template <class Model, class Loss> class StageExecutor final
   void refresh(const Worker& w) {
     auto& s = parts_->memory.state(w.index);
     if (s.packed_version == model_->version()) return;
-    parts_->kept.point(s.run, -1);
+    parts_->versions.select(s.run, {});
     parts_->memory.refresh(w, s);
-    parts_->kept.point(s.run, slots_[0].kept);
+    parts_->versions.select(s.run, slots_[0].version);
   }
   SKEIN_NOINLINE void forward(const Worker& w, const StageCall& call, const View& batch) {
     auto& s = parts_->memory.state(w.index, call.slot);
     Run& r = s.run;
-    if (call.kept < 0) refresh(w);
-    parts_->kept.point(r, call.kept);
+    if (!call.version) refresh(w);
+    parts_->versions.select(r, call.version);
     const auto [lo, hi] = w.slice(batch.count);
     r.context.worker = w;
     r.context.phase = call.phase;

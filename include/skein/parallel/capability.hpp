@@ -15,7 +15,7 @@ enum class Capability : unsigned {
   reduces_statistics,      ///< reduce_statistics(): sums over the ranks within a step, for layers
   serves_updates,          ///< serves(), serve(), signals: ranks that keep the weights and do not train
   sums_shards,             ///< virtual_shards, set_partial_sums(): gradients of virtual shards
-  shares_batches,          ///< shards(), shard(), scores(): several ranks have one part of a batch together
+  shares_batches,          ///< batch_parts(), batch_part(), scores(): several ranks have one part of a batch together
   splits_model,            ///< these ranks have one model together, each its part: nothing to call
   communicates,            ///< comm(): ranks of a communicator; those of several policies in a Compose must nest
   keeps_state,             ///< saved_as(), serialize(): what is saved with the training

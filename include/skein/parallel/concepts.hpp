@@ -86,8 +86,8 @@ template <class S> concept HasSumOverOwners = requires(S& s, std::span<double> s
 template <class S> concept HasReduceStatistics = requires(S& s, double* values) { s.reduce_statistics(values, 0L); };
 template <class S> concept HasPartialSums = requires { &S::set_partial_sums; };
 template <class S> concept HasBatchShares = requires(const S& c) {
-  { c.shards() } -> std::same_as<int>;
-  { c.shard() } -> std::same_as<int>;
+  { c.batch_parts() } -> std::same_as<int>;
+  { c.batch_part() } -> std::same_as<int>;
   { c.scores() } -> std::same_as<bool>;
 };
 template <class S> concept HasComm = requires(const S& c) {
@@ -260,12 +260,14 @@ template <class S> consteval void assert_policy_state() {
   static_assert(
       fault != F::shards_undeclared,
       "a policy state with virtual_shards or set_partial_sums() declares Capability::sums_shards in its `capabilities`");
-  static_assert(fault != F::batches,
-                "a policy state that declares Capability::shares_batches has int shards() const, int shard() const and bool "
-                "scores() const");
-  static_assert(fault != F::batches_undeclared,
-                "a policy state with shards(), shard() and scores() declares Capability::shares_batches in its `capabilities`: "
-                "else a batch would be divided among all ranks");
+  static_assert(
+      fault != F::batches,
+      "a policy state that declares Capability::shares_batches has int batch_parts() const, int batch_part() const and bool "
+      "scores() const");
+  static_assert(
+      fault != F::batches_undeclared,
+      "a policy state with batch_parts(), batch_part() and scores() declares Capability::shares_batches in its `capabilities`: "
+      "else a batch would be divided among all ranks");
   static_assert(fault != F::model,
                 "a policy state that declares Capability::splits_model declares Capability::shares_batches, too: ranks that have "
                 "the parts of one model have one part of a batch together");

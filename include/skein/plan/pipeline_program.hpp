@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one process does of a pipeline schedule, line by line: its ranks' steps in their order, and for each the slot that holds
 // the micro-batch, what comes from and goes to another process, which input is asked for ahead, and which version of the weights
-// is read or kept. A pure function of the table; an interpreter executes the lines and decides nothing.
+// is read or saved. A pure function of the table; an interpreter executes the lines and decides nothing.
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,20 +17,20 @@ namespace skein::inline SKEIN_ABI::plan {
 /// One line of a process's program: a task of a schedule, and the messages and memory that belong to it.
 struct PipelineLine {
   Step step{};
-  int slot = -1;          ///< of the micro-batch in its stage
-  bool receives = false;  ///< what it needs comes from another process
-  bool sends = false;     ///< what it makes goes to another process
-  bool asks = false;      ///< that was not asked for yet
-  int ahead = -1;         ///< the later line whose input is asked for before this one runs
-  int to = -1;            ///< the slot of the neighbouring stage of this process that takes what it makes
-  int weights = -1;       ///< forward: the kept weights that it reads; -1: the newest
-  int keeps = -1;         ///< update: the weights before it are kept there
+  int slot = -1;                       ///< of the micro-batch in its stage
+  bool receives = false;               ///< what it needs comes from another process
+  bool sends = false;                  ///< what it makes goes to another process
+  bool asks = false;                   ///< that was not asked for yet
+  int ahead = -1;                      ///< the later line whose input is asked for before this one runs
+  int to = -1;                         ///< the slot of the neighbouring stage of this process that takes what it makes
+  std::optional<int> reads_version{};  ///< forward: the saved weights that it reads; none: the newest
+  std::optional<int> saves_version{};  ///< update: the weights before it are saved as that
 };
 
-/// What one process of a pipeline does in a step, line by line, and what it has to keep for that.
+/// What one process of a pipeline does in a step, line by line, and what it has memory for.
 struct PipelineProgram {
   std::vector<PipelineLine> lines{};
-  std::vector<int> slots{}, kept{};  ///< of each stage: micro-batches in flight, older versions of the weights
+  std::vector<int> slots{}, versions{};  ///< of each stage: micro-batches in flight, saved versions of the weights
   int micros = 0;
   bool synchronous = true, halves = false;  ///< one update a stage at the end; is some backward split
 };
@@ -71,7 +72,7 @@ class PipelineProgramBuilder {
   int& slot(int stage, int micro) { return slot_[count(stage * s_.micros + micro)]; }
   int& wanted(const Step& x) { return wanted_[count(x.stage * s_.micros + x.micro)]; }
   int& last_use_of(int stage, int version) { return last_use_[count(stage)][count(version)]; }
-  int& kept(int stage, int version) { return kept_[count(stage)][count(version)]; }
+  int& saved(int stage, int version) { return saved_[count(stage)][count(version)]; }
   int take(int stage, int micro) { return slot(stage, micro) = slots_[count(stage)].take(); }
 
   /// Which version each forward reads: the updates before it, of the first stage or of its own.
@@ -82,7 +83,7 @@ class PipelineProgramBuilder {
   void ask(PipelineLine& line, std::size_t i);
   void forward(PipelineLine& line);
   void backward(PipelineLine& line);
-  /// The weights before it are kept where a later line reads them.
+  /// The weights before it are saved where a later line reads them.
   void update(PipelineLine& line, std::size_t i);
   void use(PipelineLine& line, std::size_t i);
 
@@ -90,10 +91,10 @@ class PipelineProgramBuilder {
   PipelineProgramOptions o_;
   std::vector<Step> order_;
   PipelineProgram p_;
-  std::vector<int> wanted_, slot_, version_;       // of a (stage, micro-batch): version to be read, slot; of a stage: version
-  std::vector<std::vector<int>> last_use_, kept_;  // of a stage's version: the last line that reads it, its stash
-  std::vector<Numbers> slots_, stashes_;
-  int asked_ = -1;  // the last line whose input was asked for ahead
+  std::vector<int> wanted_, slot_, version_;        // of a (stage, micro-batch): version to be read, slot; of a stage: version
+  std::vector<std::vector<int>> last_use_, saved_;  // of a stage's version: the last line that reads it, as what it is saved
+  std::vector<Numbers> slots_, saves_;              // of each stage
+  int asked_ = -1;                                  // the last line whose input was asked for ahead
   bool updated_ = false;
 };
 }  // namespace detail

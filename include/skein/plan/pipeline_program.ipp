@@ -31,8 +31,8 @@ SKEIN_INLINE std::vector<Step> steps_of(const Schedule& s, const PipelineProgram
 
 SKEIN_INLINE PipelineProgramBuilder::PipelineProgramBuilder(const Schedule& s, const PipelineProgramOptions& o)
     : s_(s), o_(o), order_(steps_of(s, o)), wanted_(count(s.stages * s.micros), 0), slot_(count(s.stages * s.micros), -1),
-      version_(count(s.stages), 0), last_use_(count(s.stages), std::vector<int>(count(s.micros + 1), -1)), kept_(last_use_),
-      slots_(count(s.stages)), stashes_(count(s.stages)) {
+      version_(count(s.stages), 0), last_use_(count(s.stages), std::vector<int>(count(s.micros + 1), -1)), saved_(last_use_),
+      slots_(count(s.stages)), saves_(count(s.stages)) {
   p_.micros = s.micros;
   p_.synchronous = s.synchronous;
   if (!s.synchronous && !o.forward_only) find_versions();
@@ -44,7 +44,7 @@ SKEIN_INLINE PipelineProgram PipelineProgramBuilder::build() {
   for (std::size_t i = 0; i < order_.size(); ++i) p_.lines.push_back(line(i));
   for (int stage = 0; stage < s_.stages; ++stage) {
     p_.slots.push_back(slots_[count(stage)].most());
-    p_.kept.push_back(stashes_[count(stage)].most());
+    p_.versions.push_back(saves_[count(stage)].most());
   }
   return std::move(p_);
 }
@@ -123,7 +123,7 @@ SKEIN_INLINE void PipelineProgramBuilder::forward(PipelineLine& line) {
         text("pipeline: vertical_sync: micro-batch {} has seen {} updates in the first stage, stage {} has made {}: "
              "another order, or .vertical_sync = false",
              micro, v, stage, now));
-  if (v < now) line.weights = kept(stage, v);
+  if (v < now) line.reads_version = saved(stage, v);
 }
 
 SKEIN_INLINE void PipelineProgramBuilder::backward(PipelineLine& line) {
@@ -136,15 +136,15 @@ SKEIN_INLINE void PipelineProgramBuilder::backward(PipelineLine& line) {
 SKEIN_INLINE void PipelineProgramBuilder::update(PipelineLine& line, std::size_t i) {
   int& v = version_[count(line.step.stage)];
   if (last_use_of(line.step.stage, v) > static_cast<int>(i))
-    line.keeps = kept(line.step.stage, v) = stashes_[count(line.step.stage)].take();
+    line.saves_version = saved(line.step.stage, v) = saves_[count(line.step.stage)].take();
   ++v;
 }
 
 SKEIN_INLINE void PipelineProgramBuilder::use(PipelineLine& line, std::size_t i) {
   const int stage = line.step.stage, v = wanted(line.step);
   line.slot = slot(stage, line.step.micro);
-  if (int& k = kept(stage, v); k >= 0 && last_use_of(stage, v) == static_cast<int>(i))
-    stashes_[count(stage)].give(std::exchange(k, -1));
+  if (int& k = saved(stage, v); k >= 0 && last_use_of(stage, v) == static_cast<int>(i))
+    saves_[count(stage)].give(std::exchange(k, -1));
 }
 
 }  // namespace skein::inline SKEIN_ABI::plan::detail

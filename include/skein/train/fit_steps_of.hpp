@@ -74,7 +74,7 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
                .seed = train_step_.model().seed(),
                .loader = device_loader_options<Model>()};
     if constexpr (parallel::SharesBatches<PolicyState>)
-      f.part = state.shard(), f.parts = state.shards(), f.scores = state.scores(), f.in_step = state.in_step();
+      f.part = state.batch_part(), f.parts = state.batch_parts(), f.scores = state.scores(), f.in_step = state.in_step();
     return f;
   }
   void reserve(const ExecutorOptions& options) override { train_step_.reserve(options); }

@@ -58,7 +58,7 @@ template <class TrainStep> class OwnArrays {
   bool has_own_buffers() const {
     const auto& state = train_step_.policy_state();
     if constexpr (has_own) return state.ranks() > 1;
-    else return state.shards() > 1;
+    else return state.batch_parts() > 1;
   }
   /// They may differ after a step.
   bool drifts() const {
@@ -79,7 +79,7 @@ template <class TrainStep> class OwnArrays {
   std::string own_prefix() {
     const auto& state = train_step_.policy_state();
     int rank = state.rank(), ranks = state.ranks();
-    if constexpr (!has_own) rank = state.shard(), ranks = state.shards();
+    if constexpr (!has_own) rank = state.batch_part(), ranks = state.batch_parts();
     return "rank_" + std::to_string(rank) + "_of_" + std::to_string(ranks) + "/";
   }
   void keep_own_buffers() {

@@ -49,7 +49,7 @@ template <class TrainStep> std::uint64_t hash_of_weights(TrainStep& train_step) 
 }
 /// Ranks so far apart have the same parameters: those of a pipeline have its stages, and are one behind the other.
 template <class PolicyState> std::size_t ranks_of_replica(const PolicyState& state) {
-  if constexpr (parallel::SharesBatches<PolicyState>) return static_cast<std::size_t>(state.ranks() / state.shards());
+  if constexpr (parallel::SharesBatches<PolicyState>) return static_cast<std::size_t>(state.ranks() / state.batch_parts());
   else return 1;
 }
 }  // namespace detail

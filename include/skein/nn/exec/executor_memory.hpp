@@ -217,7 +217,7 @@ class ExecutorMemory {
   void make_sets(int count, bool edges, Device where) {
     ActivationSizes s{sizes, backward_scratch, input_pitch, output_pitch};
     s.stacked = stacked_;
-    if (edges) s.room = gradient_tail * static_cast<long>(sizeof(Scalar) / sizeof(Activation));
+    if (edges) s.tail_room = gradient_tail * static_cast<long>(sizeof(Scalar) / sizeof(Activation));
     for (int i = 0; i < count; ++i) {
       if (i > 0 && !depth_first_) s.network.scratch = s.network.whole_gradients = 0, s.network.again = {};
       sets_.emplace_back(s, capacity_, where);

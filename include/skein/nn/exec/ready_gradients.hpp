@@ -92,7 +92,7 @@ template <class Memory> class ReadyGradients {
 
   std::atomic<long>& progress(int worker) { return progress_[static_cast<std::size_t>(worker)].begin; }
 
-  static void on_ready(void* self, const Context<Scalar, Device>& context, long begin, long) {
+  static void on_ready(void* self, const Context<Scalar, Device>& context, long begin) {
     ReadyGradients& r = *static_cast<ReadyGradients*>(self);
     r.progress(context.worker.index).store(begin, std::memory_order_release);
     if (context.worker.index == 0) r.advance();

@@ -147,7 +147,7 @@ template <int N> constexpr int GraphPlan<N>::last_use(int source) {
 
 template <int N> constexpr long GraphPlan<N>::place_edges() {
   Scratch scratch;
-  Numbers own{};
+  std::array<int, static_cast<std::size_t>(N)> own{};
   for (int i = 0; i < N; ++i) {
     if (edge(i).place == EdgePlace::scratch) own[static_cast<std::size_t>(i)] = scratch.take(edge(i).extents);
     for (int e = 0; e <= i; ++e)
@@ -158,73 +158,65 @@ template <int N> constexpr long GraphPlan<N>::place_edges() {
   return scratch.total();
 }
 
-namespace detail {
-// Who holds the gradient of an edge, beside the number of a scratch array.
-inline constexpr int no_gradient = -1, callers_gradient = -2, whole_gradient = -3;
-}  // namespace detail
-
-/// The array where the gradient of edge e is made.
-template <int N> constexpr int GraphPlan<N>::take_gradient(int e, Scratch& scratch) {
+/// Where the gradient of edge e is made.
+template <int N> constexpr GradientHolder GraphPlan<N>::take_gradient(int e, Scratch& scratch) {
   GraphEdge& own = edge(e);
-  if (own.gradient_is_dx) return detail::callers_gradient;
-  if (!own.whole) return scratch.take(own.extents);
+  if (own.gradient_is_dx) return {GradientHolder::Where::caller};
+  if (!own.whole) return {GradientHolder::Where::scratch, scratch.take(own.extents)};
   own.gradient = {total.whole_gradients, sample_pitch(own.extents)};
   total.whole_gradients += whole_line(own.gradient.width);
-  return detail::whole_gradient;
+  return {GradientHolder::Where::all_workers};
 }
 
-/// Item i gives its part of the gradient of the edge that is its k-th. Returns the array that the sum has been in, and is not any
-/// more: a join writes all its parts before it adds the first one to that.
-template <int N> constexpr int GraphPlan<N>::give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own) {
+/// Item i gives its part of the gradient of the edge that is its k-th. Returns who has had the sum, and has not any more: a join
+/// writes all its parts before it adds the first one to that.
+template <int N> constexpr GradientHolder GraphPlan<N>::give(int i, int k, Gradients& g) {
+  using Where = GradientHolder::Where;
   const int e = read(i, k);
-  int &held = holder[static_cast<std::size_t>(e)], &array = own[static_cast<std::size_t>(e)];
+  GradientHolder &holder = g.holder[static_cast<std::size_t>(e)], &own = g.own[static_cast<std::size_t>(e)];
   GraphRead& r = node(i).reads[static_cast<std::size_t>(k)];
   r.hands_on = item(i).kind == GraphItem::Kind::layer ? node(i).needs.aliases : node(i).join.hands_gradient_on;
-  r.first = held == detail::no_gradient;
-  r.owned = array != detail::no_gradient;
+  r.first = holder.where == Where::nobody;
+  r.owned = own.where != Where::nobody;
   r.copied = r.hands_on && r.first && edge(e).whole;
   if (r.hands_on && r.first && !r.copied) {
-    held = holder[static_cast<std::size_t>(i)];
-    scratch.share(held);
+    holder = g.holder[static_cast<std::size_t>(i)];
+    g.scratch.share(holder);
   } else if (!r.owned) {
-    array = take_gradient(e, scratch);
-    return std::exchange(held, array);
+    own = take_gradient(e, g.scratch);
+    return std::exchange(holder, own);
   } else if (!r.hands_on) {
-    r.temporary = {scratch.take(edge(e).extents), 1};
+    g.temporary[static_cast<std::size_t>(i)][static_cast<std::size_t>(k)] = {Where::scratch, g.scratch.take(edge(e).extents)};
   }
-  return detail::no_gradient;
+  return {};
 }
 
 /// Places the gradients as backward runs: the outputs first, then the items from the last to the first.
 template <int N> constexpr long GraphPlan<N>::place_gradients() {
-  Scratch scratch;
-  Numbers holder{}, own{};
-  for (int i = 0; i < N; ++i) {
-    holder[static_cast<std::size_t>(i)] = own[static_cast<std::size_t>(i)] = detail::no_gradient;
-    edge(i).gradient_is_dx = i == whole_input();
-  }
+  Gradients g;
+  for (int i = 0; i < N; ++i) edge(i).gradient_is_dx = i == whole_input();
   for (int i = 0; i < N; ++i) {
     if (item(i).writes()) continue;
     const int e = read(i, 0);
-    int& held = holder[static_cast<std::size_t>(e)];
-    if (outputs == 1) held = detail::callers_gradient;
-    else held = own[static_cast<std::size_t>(e)] = take_gradient(e, scratch);
+    GradientHolder& holder = g.holder[static_cast<std::size_t>(e)];
+    if (outputs == 1) holder = {GradientHolder::Where::caller};
+    else holder = g.own[static_cast<std::size_t>(e)] = take_gradient(e, g.scratch);
   }
   for (int i = N - 1; i >= 0; --i) {
     if (!item(i).writes()) continue;
-    std::array<int, JoinInputs::most> left{};
-    for (int k = 0; k < item(i).read_count; ++k) left[static_cast<std::size_t>(k)] = give(i, k, scratch, holder, own);
-    for (int k = 0; k < item(i).read_count; ++k) scratch.release(left[static_cast<std::size_t>(k)]);
-    for (const GraphRead& r : node(i).reads)
-      if (r.temporary.width > 0) scratch.release(static_cast<int>(r.temporary.offset));
-    scratch.release(holder[static_cast<std::size_t>(i)]);
+    std::array<GradientHolder, JoinInputs::most> left{};
+    for (int k = 0; k < item(i).read_count; ++k) left[static_cast<std::size_t>(k)] = give(i, k, g);
+    for (int k = 0; k < item(i).read_count; ++k) g.scratch.release(left[static_cast<std::size_t>(k)]);
+    for (const GradientHolder& h : g.temporary[static_cast<std::size_t>(i)]) g.scratch.release(h);
+    g.scratch.release(g.holder[static_cast<std::size_t>(i)]);
   }
   for (int i = 0; i < N; ++i) {
-    if (const int array = own[static_cast<std::size_t>(i)]; array >= 0) edge(i).gradient = scratch.offset(array);
-    for (GraphRead& r : node(i).reads)
-      if (r.temporary.width > 0) r.temporary = scratch.offset(static_cast<int>(r.temporary.offset));
+    const auto at = static_cast<std::size_t>(i);
+    if (g.own[at].is_scratch()) edge(i).gradient = g.scratch.offset(g.own[at].array);
+    for (std::size_t k = 0; k < JoinInputs::most; ++k)
+      if (const GradientHolder& h = g.temporary[at][k]; h.is_scratch()) node(i).reads[k].temporary = g.scratch.offset(h.array);
   }
-  return scratch.total();
+  return g.scratch.total();
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -60,6 +60,15 @@ struct GraphEdge {
   ActivationOffset gradient{};  ///< else the array where it is made, if it ever has one of its own
 };
 
+/// Who has a gradient at a point of backward: nobody, the graph's caller, all workers in one array, or one of the scratch arrays.
+struct GradientHolder {
+  enum class Where { nobody, caller, all_workers, scratch };
+  Where where = Where::nobody;
+  int array = 0;  ///< of scratch ones
+
+  constexpr bool is_scratch() const { return where == Where::scratch; }
+};
+
 /// How backward of an item gives its part of the gradient of an edge that it reads.
 struct GraphRead {
   bool hands_on = false;  ///< the part is the gradient of the item's own edge, where that is
@@ -93,19 +102,25 @@ template <int Most> struct ScratchArrays {
     users[static_cast<std::size_t>(s)] = 1;
     return s;
   }
-  constexpr void share(int s) {
-    if (s >= 0) ++users[static_cast<std::size_t>(s)];
+  constexpr void release(int s) { --users[static_cast<std::size_t>(s)]; }
+  /// Whether there is an array to share or to release, the holder says.
+  constexpr void share(const GradientHolder& h) {
+    if (h.is_scratch()) ++users[static_cast<std::size_t>(h.array)];
   }
-  constexpr void release(int s) {
-    if (s >= 0) --users[static_cast<std::size_t>(s)];
+  constexpr void release(const GradientHolder& h) {
+    if (h.is_scratch()) release(h.array);
   }
   constexpr ActivationOffset offset(int s) const {
     ActivationOffset a;
     for (int i = 0; i < s; ++i) a.offset += width[static_cast<std::size_t>(i)];
-    if (s >= 0) a.width = width[static_cast<std::size_t>(s)];
+    a.width = width[static_cast<std::size_t>(s)];
     return a;
   }
-  constexpr long total() const { return offset(count).offset; }
+  constexpr long total() const {
+    long all = 0;
+    for (int i = 0; i < count; ++i) all += width[static_cast<std::size_t>(i)];
+    return all;
+  }
 };
 
 /// The whole plan of a graph of N items.
@@ -161,7 +176,12 @@ template <int N> struct GraphPlan {
 
  private:
   using Scratch = ScratchArrays<2 * N + JoinInputs::most>;
-  using Numbers = std::array<int, static_cast<std::size_t>(N)>;
+  using Holders = std::array<GradientHolder, static_cast<std::size_t>(N)>;
+  struct Gradients {  // while they are placed
+    Scratch scratch{};
+    Holders holder{}, own{};  // of each edge: now; its own array
+    std::array<std::array<GradientHolder, JoinInputs::most>, static_cast<std::size_t>(N)> temporary{};  // of each read
+  };
 
   constexpr void blame(GraphFault f, int i, int read = 0) {
     if (fault != GraphFault::none) return;
@@ -174,8 +194,8 @@ template <int N> struct GraphPlan {
   constexpr int last_use(int source);
   constexpr long place_edges();      // returns the scalars of scratch memory that forward takes
   constexpr long place_gradients();  // likewise backward
-  constexpr int take_gradient(int e, Scratch& scratch);
-  constexpr int give(int i, int k, Scratch& scratch, Numbers& holder, Numbers& own);
+  constexpr GradientHolder take_gradient(int e, Scratch& scratch);
+  constexpr GradientHolder give(int i, int k, Gradients& g);
 };
 
 }  // namespace skein::inline SKEIN_ABI::nn

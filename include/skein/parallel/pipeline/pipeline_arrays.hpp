@@ -25,8 +25,8 @@ template <class LocalStages> class PipelineArrays {
   int count() const { return training_arrays::optimizer + stages_.optimizer().arrays(); }
   /// visit(range of the whole array, values on the device): what this process has of it.
   template <class Visit> void each_part(int array, Visit&& visit) {
-    for (auto& h : stages_.stages)
-      if (const plan::Range r = range(array, h.stage); r.end > r.begin) visit(r, mine(array, h.stage));
+    for (auto& local : stages_.stages)
+      if (const plan::Range r = range(array, local.stage); r.end > r.begin) visit(r, mine(array, local.stage));
   }
   /// Does this process write its parts, where each writes its own: those of the other replicas are equal.
   bool writes_parts() const { return stages_.team->replica == 0; }
@@ -48,10 +48,10 @@ template <class LocalStages> class PipelineArrays {
   }
   void set_updates(optim::StateUpdates updates) {
     const auto rows = Model::program.parameters();
-    for (auto& h : stages_.stages) {
-      const plan::Range own = plan::rows_within(rows, Model::range(h.stage));
-      const auto& table = Model::table(h.stage);
-      (void)h.optimizer->begin_at(updates.part(own), table.parameters());
+    for (auto& local : stages_.stages) {
+      const plan::Range own = plan::rows_within(rows, Model::range(local.stage));
+      const auto& table = Model::table(local.stage);
+      (void)local.optimizer->begin_at(updates.part(own), table.parameters());
     }
     state_updates_ = std::move(updates);
   }
@@ -85,12 +85,12 @@ template <class LocalStages> class PipelineArrays {
   Device where() const { return stages_.model->where(); }
   /// From the process that has them to rank 0.
   void move(HostSide<Scalar, Device>& values, int from) {
-    PipelineLink& line = *stages_.team->line;
+    PipelineLink& link = *stages_.team->pipeline_link;
     const std::size_t bytes = values.size() * sizeof(Scalar);
     const bool receives = stages_.team->process == 0;
-    if (receives) line.receive(0, values.data(), bytes, from, comm::tags::pipeline_files);
-    else line.send(0, values.data(), bytes, 0, comm::tags::pipeline_files);
-    line.wait(0);
+    if (receives) link.receive(0, values.data(), bytes, from, comm::tags::pipeline_files);
+    else link.send(0, values.data(), bytes, 0, comm::tags::pipeline_files);
+    link.wait(0);
     if (receives) values.write();
   }
   void make_whole() {

@@ -1,26 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and kept weights; the parameters that
-// are tied over stages; and, while a file is written or read, the whole network's arrays. In which order stages run is not known
-// here (pipeline_run.hpp).
+// What a process holds of a pipeline: its stages, each with its executor, optimizer, slots and saved weights, and the pairs of
+// parameters that are tied over stages. In which order stages run is not known here (pipeline_run.hpp).
 #pragma once
 #include <algorithm>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
-#include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "../../comm/public_call.hpp"
-#include "../../comm/tags.hpp"
 #include "../../device/host_side.hpp"
 #include "../../optim/state.hpp"
-#include "../training_arrays.hpp"
+#include "../../plan/pipeline_program.hpp"
 #include "common_values.hpp"
 #include "pipeline_policy_state.hpp"
 #include "staged_model.hpp"
+#include "tied_pairs.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
 
@@ -36,7 +32,7 @@ template <class Model, class Optimizer> struct LocalStage {
   Edge& edge(int slot, SlotMessage kind) { return edges[static_cast<std::size_t>(4 * slot + static_cast<int>(kind))]; }
   int request(int slot, SlotMessage kind) const { return first_request + 4 * slot + static_cast<int>(kind); }
 
-  int stage = 0, slots = 0, kept = 0, first_request = 0;
+  int stage = 0, slots = 0, versions = 0, first_request = 0;
   long stored = 0;
   const Scalar* gradient = nullptr;  // of the update that goes on
   Scalar* parameters = nullptr;
@@ -64,102 +60,99 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
     const Optimizer part = optim::for_a_part(given);
     for (int s = 0; s < Model::stages; ++s) {
       if (!model->holds(s)) continue;
-      Stage h;
-      h.stage = s;
-      h.executor = model->executor(s, loss);
-      h.stored = static_cast<long>(model->parameters(s).size);
+      Stage local;
+      local.stage = s;
+      local.executor = model->executor(s, loss);
+      local.stored = static_cast<long>(model->parameters(s).size);
       const auto& table = Model::table(s);
-      h.optimizer =
+      local.optimizer =
           std::make_unique<typename Stage::Bound>(part, table, model->where(), plan::Range{0, table.stored_parameters}, true);
-      if (team->data) policy_state.buffers.emplace_back(model->buffers(s), model->where());
-      stages.push_back(std::move(h));
+      if (team->replica_link) policy_state.buffers.emplace_back(model->buffers(s), model->where());
+      stages.push_back(std::move(local));
     }
-    find_tied(optim::groups_of(part));
+    tied.find(optim::groups_of(part));
     start();
-    policy_state.tie = [this] { tie(); };
+    policy_state.tie = [this] { tied.tie(); };
   }
   PipelineLocalStages(const PipelineLocalStages&) = delete;
 
   Stage& of(int stage) {
-    for (Stage& h : stages)
-      if (h.stage == stage) return h;
+    for (Stage& local : stages)
+      if (local.stage == stage) return local;
     throw Error("pipeline: a line of another process's stage");
   }
   typename Stage::Bound& optimizer() { return *stages.front().optimizer; }
 
+  /// The stages are to have the slots and saved versions that a program wants, where they have fewer. Returns whether one had.
+  bool grow(const plan::PipelineProgram& p) {
+    bool fewer = false;
+    for (Stage& local : stages) {
+      const auto stage = static_cast<std::size_t>(local.stage);
+      fewer = fewer || p.slots[stage] > local.slots || p.versions[stage] > local.versions;
+      local.slots = std::max(local.slots, p.slots[stage]);
+      local.versions = std::max(local.versions, p.versions[stage]);
+    }
+    return fewer;
+  }
   /// Memory for the slots that the stages have now, of micro-batches of at most so many samples, and numbers for their requests.
   void reserve(Workers& workers, long micro_batch, bool halves) {
     int requests = 0;
-    for (Stage& h : stages) {
-      if (h.slots == 0) h.slots = 1;
+    for (Stage& local : stages) {
+      if (local.slots == 0) local.slots = 1;
       nn::StageOptions o;
       o.batch = micro_batch;
-      o.slots = h.slots;
-      o.kept = h.kept;
+      o.slots = local.slots;
+      o.versions = local.versions;
       o.halves = halves;
-      o.first = h.stage == 0;
-      o.ordinal = Model::ordinal(h.stage);
-      h.executor->reserve(workers, o);
-      h.first_request = requests;
-      requests += 4 * h.slots;
-      make_edges(h, micro_batch);
-      if (team->data) h.gradients_on_host.emplace(h.executor->gradients(), model->where());
+      o.first = local.stage == 0;
+      o.ordinal = Model::ordinal(local.stage);
+      local.executor->reserve(workers, o);
+      local.first_request = requests;
+      requests += 4 * local.slots;
+      make_edges(local, micro_batch);
+      if (team->replica_link) local.gradients_on_host.emplace(local.executor->gradients(), model->where());
     }
-    tied_requests_ = requests;
-    team->line->reserve(std::max(1, requests + 2 * static_cast<int>(tied_.size())));
+    team->pipeline_link->reserve(std::max(1, requests + tied.number_requests(requests)));
   }
   long activation_bytes() const {
     long n = 0;
-    for (const Stage& h : stages) n += h.executor->bytes();
+    for (const Stage& local : stages) n += local.executor->bytes();
     return n;
   }
   int slots() const {
     int n = 0;
-    for (const Stage& h : stages) n += h.slots;
+    for (const Stage& local : stages) n += local.slots;
     return n;
   }
 
-  double clock() const { return team->line->now(); }
+  double clock() const { return team->pipeline_link->now(); }
   /// The policy state knows how long.
   void wait(int request) {
     const double before = clock();
-    team->line->wait(request);
+    team->pipeline_link->wait(request);
     policy_state.waited += clock() - before;
-  }
-
-  /// Both sides of each tied pair get the sum of their gradients.
-  void exchange_tied() {
-    with_both(of_gradients, [&](Tied& t, Scalar* const* sides) {
-      const Scalar *first = sides[0] ? sides[0] : t.other.data(), *second = sides[1] ? sides[1] : t.other.data();
-      for (long i = 0; i < t.stored; ++i) {
-        const Scalar sum = first[i] + second[i];
-        if (sides[0]) sides[0][i] = sum;
-        if (sides[1]) sides[1][i] = sum;
-      }
-    });
   }
 
   /// Gradients of a stage, with their tail, over the pipelines beside each other. The first of the tail are `sums` before and
   /// after.
-  void sum_over_pipelines(Stage& h, std::span<Scalar> sums) {
-    HostSide<Scalar, Device>& host = *h.gradients_on_host;
+  void sum_over_pipelines(Stage& local, std::span<Scalar> sums) {
+    HostSide<Scalar, Device>& host = *local.gradients_on_host;
     host.read();
     Scalar* const tail = host.data() + host.size() - gradient_tail;
     std::copy(sums.begin(), sums.end(), tail);
-    team->data->sum(DeviceSpan<Scalar>(host.data(), host.size()));
+    team->replica_link->sum(DeviceSpan<Scalar>(host.data(), host.size()));
     std::copy_n(tail, sums.size(), sums.begin());
     host.write();
   }
   /// The sum of the squares of what the optimizer takes as the gradients [begin, end) of a stage. A tied pair is one parameter:
   /// its first side counts.
-  double sum_of_squares(Stage& h, const optim::StepCall<Scalar>& call, long begin, long end) {
+  double sum_of_squares(Stage& local, const optim::StepCall<Scalar>& call, long begin, long end) {
     if (begin >= end) return 0;
-    for (const Tied& t : tied_)
-      if (const long at = t.offset[1], last = at + t.stored; t.stage[1] == h.stage && at < end && begin < last)
-        return sum_of_squares(h, call, begin, at) + sum_of_squares(h, call, last, end);
-    if constexpr (on_host<Device>) return h.optimizer->sum_of_squares(call, begin, end);
+    if (const auto second = tied.second_side(local.stage, begin, end))
+      return sum_of_squares(local, call, begin, second->begin) + sum_of_squares(local, call, second->end, end);
+    if constexpr (on_host<Device>) return local.optimizer->sum_of_squares(call, begin, end);
     else {
-      h.optimizer->sum_of_squares(call, begin, end, squares_.data());
+      local.optimizer->sum_of_squares(call, begin, end, squares_.data());
       squares_on_host_.read();
       return squares_on_host_.data()[0];
     }
@@ -169,28 +162,27 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   std::shared_ptr<PipelineTeam> team;
   PipelinePolicyState<Scalar, Device> policy_state;
   std::vector<Stage> stages;
+  TiedPairs<Model, PipelineLocalStages> tied{*this};
 
  private:
   /// The first of them over the pipelines beside each other.
   void broadcast(DeviceSpan<Scalar, Device> values) {
     HostSide<Scalar, Device> host(values, model->where());
     host.read();
-    team->data->broadcast(host.data(), values.size * sizeof(Scalar), 0);
+    team->replica_link->broadcast(host.data(), values.size * sizeof(Scalar), 0);
     host.write();
   }
 
-  using Tied = TiedPair<Scalar>;
-
   /// In the order of SlotMessage, with room for the sums behind a gradient.
-  void make_edges(Stage& h, long samples) {
-    h.edges.clear();
+  void make_edges(Stage& local, long samples) {
+    local.edges.clear();
     if (team->processes == 1) return;
     const auto add = [&](auto* there, long pitch, long room) {
-      h.edges.emplace_back(there, static_cast<std::size_t>(samples * pitch + room), model->where());
+      local.edges.emplace_back(there, static_cast<std::size_t>(samples * pitch + room), model->where());
     };
-    auto& e = *h.executor;
+    auto& e = *local.executor;
     const long in = e.input_pitch(), out = e.output_pitch(), room = gradient_tail;
-    for (int slot = 0; slot < h.slots; ++slot) {
+    for (int slot = 0; slot < local.slots; ++slot) {
       add(e.input(slot), in, 0);
       add(e.gradient(slot), out, room);
       add(e.output(slot), out, 0);
@@ -199,97 +191,21 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   }
   void start() {
     const comm::InPublicCall here(comm::PublicCall::trainer);
-    team->line->reserve(1);
-    if (!tied_.empty()) team->line->reserve(2 * static_cast<int>(tied_.size()));
-    if (policy_state.ranks() == 1) return tie();
+    team->pipeline_link->reserve(1);
+    if (const int requests = tied.number_requests(0); requests > 0) team->pipeline_link->reserve(requests);
+    if (policy_state.ranks() == 1) return tied.tie();
     team->world->assert_same("the pipelines", common_values<Model>(team->options));
-    if (team->data)
-      for (Stage& h : stages) {
-        const auto p = model->parameters(h.stage), b = model->buffers(h.stage);
+    if (team->replica_link)
+      for (Stage& local : stages) {
+        const auto p = model->parameters(local.stage), b = model->buffers(local.stage);
         broadcast(p);
         if (b.size > 0) broadcast(b);
       }
-    tie();
-  }
-
-  // ---- tied parameters -----------------------------------------------------------------------------------------------
-
-  void find_tied(const optim::Groups& groups) {
-    if (!on_host<Device> && !team->options.tied.empty())
-      throw ArgumentError("Pipeline: .tied adds up gradients in the host's memory: give the model the device Cpu");
-    const plan::Placement placement = Model::placement();
-    std::set<std::string_view> seen;
-    for (const TiedParameters& t : team->options.tied) {
-      for (const std::string* name : {&t.first, &t.second})
-        if (!seen.insert(*name).second)
-          throw ArgumentError("Pipeline: .tied names '" + *name + "' twice: a parameter is tied to one other");
-      Tied tied;
-      const std::string_view names[2] = {t.first, t.second};
-      Extents extents[2];
-      optim::ParameterGroupRange rules[2]{};
-      for (int k = 0; k < 2; ++k) {
-        for (const plan::Entry& e : Model::program.parameters()) {
-          if (!(Model::program.name(e) == names[k])) continue;
-          tied.stage[k] = static_cast<int>(placement.owners_of(e).begin);
-          tied.offset[k] = e.offset - placement.part(tied.stage[k]).begin;
-          tied.stored = e.stored;
-          extents[k] = e.extents;
-          rules[k] = rule_of(groups, names[k], e);
-        }
-        if (tied.stage[k] < 0)
-          throw ArgumentError("Pipeline: .tied names '" + std::string(names[k]) + "', which is no parameter of the network");
-      }
-      if (!(extents[0] == extents[1]))
-        throw ArgumentError("Pipeline: .tied: '" + t.first + "' and '" + t.second + "' have different shapes");
-      check_rules_of_tied(t, rules[0] == rules[1]);
-      if (team->options.schedule == PipelineSchedule::pipedream && !team->options.table)
-        throw ArgumentError("Pipeline: .tied wants one update a step, of all stages: PipeDream's stages step one by one");
-      tied.other = Arena<Scalar>(static_cast<std::size_t>(tied.stored));
-      tied_.push_back(std::move(tied));
-    }
-  }
-  static constexpr int of_gradients = -1;  // beside the arrays of a training
-  Scalar* side(const Tied& t, int k, int array) {
-    const int stage = t.stage[k];
-    if (!model->holds(stage)) return nullptr;
-    if (array == of_gradients) return model->gradients(stage).data + t.offset[k];
-    if (array == training_arrays::parameters) return model->parameters(stage).data + t.offset[k];
-    return of(stage).optimizer->array(array - training_arrays::optimizer).data + t.offset[k];
-  }
-  /// The values of both sides in an array: where one is another process's, the two exchange.
-  template <class Use> void with_both(int array, Use&& use) {
-    for (std::size_t i = 0; i < tied_.size(); ++i) {
-      Tied& t = tied_[i];
-      Scalar* sides[2] = {side(t, 0, array), side(t, 1, array)};
-      if (!sides[0] && !sides[1]) continue;
-      for (int k = 0; k < 2; ++k)
-        if (sides[k] && !sides[1 - k]) {
-          const int other = team->process_of(t.stage[1 - k]), r = tied_requests_ + 2 * static_cast<int>(i),
-                    tag = comm::tags::tied_parameters + static_cast<int>(i);
-          const std::size_t bytes = static_cast<std::size_t>(t.stored) * sizeof(Scalar);
-          team->line->receive(r, t.other.data(), bytes, other, tag);
-          team->line->send(r + 1, sides[k], bytes, other, tag);
-          wait(r);
-          wait(r + 1);
-        }
-      use(t, sides);
-    }
-  }
-  /// The second side of each pair becomes what the first is, with its optimizer's state: a file may have others.
-  void tie() {
-    if (tied_.empty()) return;
-    const auto take_first = [&](Tied& t, Scalar* const* sides) {
-      if (sides[1]) std::copy_n(sides[0] ? sides[0] : t.other.data(), t.stored, sides[1]);
-    };
-    with_both(training_arrays::parameters, take_first);
-    for (int k = 0; k < optimizer().arrays(); ++k) with_both(training_arrays::optimizer + k, take_first);
-    (void)model->modify();  // all of them
+    tied.tie();
   }
 
   Arena<double, Device> squares_;  // a number of a device, [1]
   HostSide<double, Device> squares_on_host_;
-  std::vector<Tied> tied_;
-  int tied_requests_ = 0;  // the first of theirs
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

@@ -32,12 +32,12 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
   int local_ranks() const { return team_->world->node_size(); }
   bool threads_of_one_process() const { return team_->world->one_process(); }
   /// A batch is divided among the pipelines, not among their ranks: which part, of how many.
-  int shard() const { return team_->replica; }
-  int shards() const { return team_->options.replicas; }
+  int batch_part() const { return team_->replica; }
+  int batch_parts() const { return team_->options.replicas; }
   /// Outputs and losses are the last stage's.
   bool scores() const { return team_->holds(team_->stages - 1); }
   /// When the replicas of a stage have the same weights: all pipelines add up its gradients in each update.
-  SameWeights same_weights() const { return shards() > 1 ? SameWeights::after_step : SameWeights::never; }
+  SameWeights same_weights() const { return batch_parts() > 1 ? SameWeights::after_step : SameWeights::never; }
   /// Ranks make each step together, and a small sum between steps puts forward no clock of theirs.
   bool in_step() const { return !team_->world->simulated_time(); }
 
@@ -49,7 +49,7 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
     for (HostSide<Scalar, Device>& b : buffers) {
       if (b.size() == 0) continue;
       b.read();
-      team_->data->sum(DeviceSpan<Scalar>(b.data(), b.size()));
+      team_->replica_link->sum(DeviceSpan<Scalar>(b.data(), b.size()));
       for (std::size_t i = 0; i < b.size(); ++i) b.data()[i] /= static_cast<Scalar>(team_->options.replicas);
       b.write();
     }

@@ -27,6 +27,8 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   using Device = typename Model::device;
   using View = BatchView<Scalar, Device>;
   using Sums = nn::LossSums;
+  using Program = plan::PipelineProgram;
+  using Line = plan::PipelineLine;
   static constexpr long Width = Model::output_extents.count(), OutputPitch = sample_pitch(Model::output_extents);
 
   PipelineRun(Model& model, const Loss& loss, const Optimizer& optimizer, std::shared_ptr<PipelineTeam> team)
@@ -46,7 +48,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     give_up_memory();
     if (!same) workers_ = std::make_unique<Workers>(threads, denormals);
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(capacity_ * OutputPitch), local_stages.model->where());
-    for (Stage& h : local_stages.stages) h.slots = h.kept = 0;
+    for (Stage& local : local_stages.stages) local.slots = local.versions = 0;
     programs_.clear();
     make_memory();
     prepare(capacity_);
@@ -61,27 +63,22 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
     const int n = micros(batch, size);
     (void)program(n, false);
     (void)program(n, true);
-    for (Stage& h : local_stages.stages) {
-      h.executor->prepare(std::min(size, batch));
-      if (batch % size > 0) h.executor->prepare(batch % size);
+    for (Stage& local : local_stages.stages) {
+      local.executor->prepare(std::min(size, batch));
+      if (batch % size > 0) local.executor->prepare(batch % size);
     }
   }
   /// The lines for so many micro-batches; memory grows where they want more slots. `together`: all processes ask for them.
-  const plan::PipelineProgram& program(int n, bool forward_only, bool together = true) {
+  const Program& program(int n, bool forward_only, bool together = true) {
     PipelineTeam& team = *local_stages.team;
     for (const auto& p : programs_)
       if (p.first == forward_only && p.second->micros == n && (!together || team.is_compared(n))) return *p.second;
-    auto made = std::make_unique<plan::PipelineProgram>(
+    auto made = std::make_unique<Program>(
         checked_program(team, team.schedule(n, together), Model::stages, n, forward_only, comm::tags::tied_parameters));
-    const plan::PipelineProgram& p = *made;
-    bool more = p.halves && !halves_;
-    for (const Stage& h : local_stages.stages) more = more || p.slots[at(h.stage)] > h.slots || p.kept[at(h.stage)] > h.kept;
-    if (more) {
-      for (Stage& h : local_stages.stages)
-        h.slots = std::max(h.slots, p.slots[at(h.stage)]), h.kept = std::max(h.kept, p.kept[at(h.stage)]);
-      halves_ = halves_ || p.halves;
-      make_memory();
-    }
+    const Program& p = *made;
+    const bool more = local_stages.grow(p) || (p.halves && !halves_);
+    halves_ = halves_ || p.halves;
+    if (more) make_memory();
     micro_sums_.reserve(at(n));
     micro_all_.reserve(at(n));
     local_stages.policy_state.events.reserve(p.lines.size());
@@ -96,44 +93,44 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
 
   // ---- the interpreter -----------------------------------------------------------------------------------------------
 
-  void run(const plan::PipelineProgram& p, const BatchView<Scalar>& given, const PipelineCall& call) {
+  void run(const Program& p, const BatchView<Scalar>& given, const PipelineCall& call) {
     const BatchView<Scalar> own = local_stages.team->own_part(given);
     const View& batch = batch_on_device_(own);
     micro_sums_.assign(at(p.micros), {});
     micro_all_.assign(at(p.micros), {});
     local_stages.policy_state.events.clear();
-    for (Stage& h : local_stages.stages) h.fresh = h.fresh_parameters = !call.accumulate;
+    for (Stage& local : local_stages.stages) local.fresh = local.fresh_parameters = !call.accumulate;
     bool ready = false;  // gradients have been made those of the step
-    for (const plan::PipelineLine& line : p.lines) {
-      Stage& h = local_stages.of(line.step.stage);
+    for (const Line& line : p.lines) {
+      Stage& local = local_stages.of(line.step.stage);
       if (line.asks) ask(p, line, batch.count, call);
       if (line.ahead >= 0) ask(p, p.lines[at(line.ahead)], batch.count, call);
       PipelineEvent event{line.step, 0, 0};
       switch (line.step.task) {
         case plan::Task::forward:
-          forward(p, h, line, batch, call, event);
+          forward(p, local, line, batch, call, event);
           break;
         case plan::Task::backward:
         case plan::Task::input_gradient:
-          backward(p, h, line, samples(line, batch.count, call), event);
+          backward(p, local, line, samples(line, batch.count, call), event);
           break;
         case plan::Task::weight_gradient:
           event.begin = local_stages.clock();
-          h.executor->backward_parameters(line.slot, !std::exchange(h.fresh_parameters, !p.synchronous));
+          local.executor->backward_parameters(line.slot, !std::exchange(local.fresh_parameters, !p.synchronous));
           ends(event);
           break;
         case plan::Task::update:
           event.begin = local_stages.clock();
-          if (call.update) update(p, h, line, call, ready);
+          if (call.update) update(p, local, line, call, ready);
           ends(event);
           break;
       }
       local_stages.policy_state.events.push_back(event);
-      if (local_stages.team->processes > 1) local_stages.team->line->progress();
+      if (local_stages.team->processes > 1) link().progress();
     }
-    for (Stage& h : local_stages.stages)
-      for (int s = 0; s < h.slots; ++s)
-        for (SlotMessage kind : {SlotMessage::output, SlotMessage::gradient_out}) local_stages.wait(h.request(s, kind));
+    for (Stage& local : local_stages.stages)
+      for (int s = 0; s < local.slots; ++s)
+        for (SlotMessage kind : {SlotMessage::output, SlotMessage::gradient_out}) local_stages.wait(local.request(s, kind));
   }
 
   // What the last run has left. Sums of micro-batches: of this pipeline; and of all, as PipeDream's updates learn them.
@@ -142,10 +139,9 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   const Scalar* outputs() const { return outputs_.data(); }
   /// All processes of the pipeline: the last stage's outputs, of so many samples, come to all.
   void broadcast_outputs(long count) {
-    const PipelineTeam& team = *local_stages.team;
     HostSide<Scalar, Device> host(outputs_.data(), static_cast<std::size_t>(count * OutputPitch), local_stages.model->where());
     host.read();
-    team.line->broadcast(host.data(), host.size() * sizeof(Scalar), team.process_of(Model::stages - 1));
+    link().broadcast(host.data(), host.size() * sizeof(Scalar), local_stages.team->process_of(Model::stages - 1));
     host.write();
   }
 
@@ -156,12 +152,13 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   static constexpr long tail_bytes = 3 * sizeof(double);
   static_assert(tail_bytes <= gradient_tail * static_cast<long>(sizeof(Activation)));
 
+  PipelineLink& link() const { return *local_stages.team->pipeline_link; }
   static std::size_t at(long i) { return static_cast<std::size_t>(i); }
   static std::size_t edge_bytes(long n) { return at(n) * sizeof(Activation); }
-  static int tag(int stage, bool back, int micro, const plan::PipelineProgram& p) {
+  static int tag(int stage, bool back, int micro, const Program& p) {
     return comm::tags::micro_batches + (2 * stage + back) * p.micros + micro;
   }
-  static long samples(const plan::PipelineLine& line, long count, const PipelineCall& call) {
+  static long samples(const Line& line, long count, const PipelineCall& call) {
     return std::clamp(count - line.step.micro * call.size, 0L, call.size);
   }
 
@@ -175,7 +172,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   /// workers' go with the memory. Returns whether there was any.
   bool give_up_memory() {
     if (!std::exchange(reserved_, false)) return false;
-    for (Stage& h : local_stages.stages) h.executor->reduce_workers();
+    for (Stage& local : local_stages.stages) local.executor->reduce_workers();
     return true;
   }
   /// Where it throws, stages have memory for other numbers of slots, or none, and nothing is reserved.
@@ -189,107 +186,108 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   /// A pass has ended. Where time is simulated, the task's passes here.
   void ends(PipelineEvent& event) {
     if (const plan::StageLengths& lengths = local_stages.team->options.lengths; !lengths.stages.empty()) {
-      local_stages.team->line->compute(plan::detail::length_of(lengths, event.step));
-      local_stages.team->line->progress();  // ranks whose clocks are behind go first: what they send comes before
+      link().compute(plan::detail::length_of(lengths, event.step));
+      link().progress();  // ranks whose clocks are behind go first: what they send comes before
     }
     event.end = local_stages.clock();
   }
 
   /// The input of a line's forward is asked of the process that has the stage before.
-  void ask(const plan::PipelineProgram& p, const plan::PipelineLine& line, long count, const PipelineCall& call) {
-    Stage& h = local_stages.of(line.step.stage);
-    local_stages.team->line->receive(h.request(line.slot, SlotMessage::input), h.edge(line.slot, SlotMessage::input).data(),
-                                     edge_bytes(samples(line, count, call) * h.executor->input_pitch()),
-                                     local_stages.team->process_of(h.stage - 1), tag(h.stage, false, line.step.micro, p));
+  void ask(const Program& p, const Line& line, long count, const PipelineCall& call) {
+    Stage& local = local_stages.of(line.step.stage);
+    link().receive(local.request(line.slot, SlotMessage::input), local.edge(line.slot, SlotMessage::input).data(),
+                   edge_bytes(samples(line, count, call) * local.executor->input_pitch()),
+                   local_stages.team->process_of(local.stage - 1), tag(local.stage, false, line.step.micro, p));
   }
-  void forward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const View& batch,
-               const PipelineCall& call, PipelineEvent& event) {
+  void forward(const Program& p, Stage& local, const Line& line, const View& batch, const PipelineCall& call,
+               PipelineEvent& event) {
     const int stage = line.step.stage, micro = line.step.micro;
-    if (line.receives) local_stages.wait(h.request(line.slot, SlotMessage::input));
-    if (line.sends) local_stages.wait(h.request(line.slot, SlotMessage::output));
+    if (line.receives) local_stages.wait(local.request(line.slot, SlotMessage::input));
+    if (line.sends) local_stages.wait(local.request(line.slot, SlotMessage::output));
     event.begin = local_stages.clock();
     const long begin = micro * call.size;
     View m = batch.part(begin, begin + samples(line, batch.count, call));
-    if (line.receives) h.edge(line.slot, SlotMessage::input).write(at(m.count * h.executor->input_pitch()));
+    if (line.receives) local.edge(line.slot, SlotMessage::input).write(at(m.count * local.executor->input_pitch()));
     if (stage > 0) m.x = nullptr;  // it is in the slot
     const double expected_weight = p.synchronous ? call.expected_weight : expected_batch_weight(call.size);
-    h.executor->forward({.slot = line.slot,
-                         .phase = call.phase,
-                         .scale = 1 / expected_weight,
-                         .loss_scale = call.loss_scale,
-                         .key = call.key,
-                         .kept = line.weights},
-                        m);
+    local.executor->forward({.slot = line.slot,
+                             .phase = call.phase,
+                             .scale = 1 / expected_weight,
+                             .loss_scale = call.loss_scale,
+                             .key = call.key,
+                             .version = line.reads_version},
+                            m);
     ends(event);
-    hand_on(p, h, line, m.count);
+    hand_on(p, local, line, m.count);
     if (stage + 1 == Model::stages) {
-      micro_sums_[at(micro)] = h.executor->sums(line.slot);
+      micro_sums_[at(micro)] = local.executor->sums(line.slot);
       if (call.phase == nn::Phase::evaluation)
-        ops::copy<Device>(outputs_.data() + micro * call.size * OutputPitch, h.executor->outputs(line.slot),
+        ops::copy<Device>(outputs_.data() + micro * call.size * OutputPitch, local.executor->outputs(line.slot),
                           m.count * OutputPitch);
     } else if (call.phase == nn::Phase::training && line.sends) {
-      local_stages.team->line->receive(h.request(line.slot, SlotMessage::gradient_in),
-                                       h.edge(line.slot, SlotMessage::gradient_in).data(),
-                                       edge_bytes(m.count * h.executor->output_pitch()) + tail_bytes,
-                                       local_stages.team->process_of(stage + 1), tag(stage, true, micro, p));
+      link().receive(local.request(line.slot, SlotMessage::gradient_in), local.edge(line.slot, SlotMessage::gradient_in).data(),
+                     edge_bytes(m.count * local.executor->output_pitch()) + tail_bytes, local_stages.team->process_of(stage + 1),
+                     tag(stage, true, micro, p));
     }
   }
-  void backward(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count, PipelineEvent& event) {
+  void backward(const Program& p, Stage& local, const Line& line, long count, PipelineEvent& event) {
     if (line.receives) {
-      local_stages.wait(h.request(line.slot, SlotMessage::gradient_in));
-      auto& edge = h.edge(line.slot, SlotMessage::gradient_in);
-      const std::size_t n = at(count * h.executor->output_pitch());
+      local_stages.wait(local.request(line.slot, SlotMessage::gradient_in));
+      auto& edge = local.edge(line.slot, SlotMessage::gradient_in);
+      const std::size_t n = at(count * local.executor->output_pitch());
       std::memcpy(static_cast<void*>(&micro_sums_[at(line.step.micro)]), edge.data() + n, tail_bytes);
       edge.write(n);
     }
-    if (line.sends) local_stages.wait(h.request(line.slot, SlotMessage::gradient_out));
+    if (line.sends) local_stages.wait(local.request(line.slot, SlotMessage::gradient_out));
     event.begin = local_stages.clock();
-    const bool add = !std::exchange(h.fresh, !p.synchronous);
-    if (line.step.task == plan::Task::backward) h.executor->backward(line.slot, add);
-    else h.executor->backward_input(line.slot, add);
+    const bool add = !std::exchange(local.fresh, !p.synchronous);
+    if (line.step.task == plan::Task::backward) local.executor->backward(line.slot, add);
+    else local.executor->backward_input(line.slot, add);
     ends(event);
-    hand_back(p, h, line, count);
+    hand_back(p, local, line, count);
   }
   /// Updates a stage by the gradients of all micro-batches; by a table that is not synchronous, by those of this one alone.
   /// ready: the gradients are those of the step.
-  void update(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, const PipelineCall& call, bool& ready) {
+  void update(const Program& p, Stage& local, const Line& line, const PipelineCall& call, bool& ready) {
     if (p.synchronous) {
       if (!std::exchange(ready, true)) updates.begin(*workers_, call, batch_sums(call));
-      updates.update(*workers_, h);
+      updates.update(*workers_, local);
       return;
     }
     const int micro = line.step.micro;
-    if (line.keeps >= 0) h.executor->keep(line.keeps);
+    if (line.saves_version) local.executor->save_version(*line.saves_version);
     micro_all_[at(micro)] =
-        updates.update_alone(*workers_, h, call, micro_sums_[at(micro)], expected_batch_weight(call.size), micro);
+        updates.update_alone(*workers_, local, call, micro_sums_[at(micro)], expected_batch_weight(call.size), micro);
   }
   /// The output goes to the next stage: of another process, or of this one.
-  void hand_on(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
-    const long n = count * h.executor->output_pitch();
+  void hand_on(const Program& p, Stage& local, const Line& line, long count) {
+    const long n = count * local.executor->output_pitch();
     if (line.sends) {
-      auto& edge = h.edge(line.slot, SlotMessage::output);
+      auto& edge = local.edge(line.slot, SlotMessage::output);
       edge.read(at(n));
-      local_stages.team->line->send(h.request(line.slot, SlotMessage::output), edge.data(), edge_bytes(n),
-                                    local_stages.team->process_of(h.stage + 1), tag(h.stage + 1, false, line.step.micro, p));
-    }
-    if (line.to >= 0) ops::copy<Device>(local_stages.of(h.stage + 1).executor->input(line.to), h.executor->output(line.slot), n);
-  }
-  /// The gradient of the input, and the sums of its micro-batch, to the stage before.
-  void hand_back(const plan::PipelineProgram& p, Stage& h, const plan::PipelineLine& line, long count) {
-    const long n = count * h.executor->input_pitch();
-    if (line.sends) {
-      auto& edge = h.edge(line.slot, SlotMessage::gradient_out);
-      edge.read(at(n));
-      std::memcpy(static_cast<void*>(edge.data() + n), &micro_sums_[at(line.step.micro)], tail_bytes);
-      local_stages.team->line->send(h.request(line.slot, SlotMessage::gradient_out), edge.data(), edge_bytes(n) + tail_bytes,
-                                    local_stages.team->process_of(h.stage - 1), tag(h.stage - 1, true, line.step.micro, p));
+      link().send(local.request(line.slot, SlotMessage::output), edge.data(), edge_bytes(n),
+                  local_stages.team->process_of(local.stage + 1), tag(local.stage + 1, false, line.step.micro, p));
     }
     if (line.to >= 0)
-      ops::copy<Device>(local_stages.of(h.stage - 1).executor->gradient(line.to), h.executor->input_gradient(line.slot), n);
+      ops::copy<Device>(local_stages.of(local.stage + 1).executor->input(line.to), local.executor->output(line.slot), n);
+  }
+  /// The gradient of the input, and the sums of its micro-batch, to the stage before.
+  void hand_back(const Program& p, Stage& local, const Line& line, long count) {
+    const long n = count * local.executor->input_pitch();
+    if (line.sends) {
+      auto& edge = local.edge(line.slot, SlotMessage::gradient_out);
+      edge.read(at(n));
+      std::memcpy(static_cast<void*>(edge.data() + n), &micro_sums_[at(line.step.micro)], tail_bytes);
+      link().send(local.request(line.slot, SlotMessage::gradient_out), edge.data(), edge_bytes(n) + tail_bytes,
+                  local_stages.team->process_of(local.stage - 1), tag(local.stage - 1, true, line.step.micro, p));
+    }
+    if (line.to >= 0)
+      ops::copy<Device>(local_stages.of(local.stage - 1).executor->gradient(line.to), local.executor->input_gradient(line.slot),
+                        n);
   }
 
   std::unique_ptr<Workers> workers_;
-  std::vector<std::pair<bool, std::unique_ptr<plan::PipelineProgram>>> programs_;
+  std::vector<std::pair<bool, std::unique_ptr<Program>>> programs_;
   std::vector<Sums> micro_sums_, micro_all_;
   Arena<Scalar, Device> outputs_;
   nn::BatchOnDevice<Scalar, Device> batch_on_device_;

@@ -41,10 +41,10 @@ class PipelineTeam {
     first_rank = processes > 1 ? process : 0;
     last_rank = processes > 1 ? process + 1 : ranks;
     if (o.replicas > 1) {
-      line = world->split(replica, process);
-      data = world->split(process, replica);
+      pipeline_link = world->split(replica, process);
+      replica_link = world->split(process, replica);
     } else {
-      line = world;
+      pipeline_link = world;
     }
   }
   bool holds(int stage) const { return stage % ranks >= first_rank && stage % ranks < last_rank; }
@@ -82,14 +82,15 @@ class PipelineTeam {
         for (const int n : {static_cast<int>(x.task), x.stage, x.micro}) steps.push_back(n);
       values.add_hash("the order of rank " + std::to_string(r), steps.data(), steps.size() * sizeof(int));
     }
-    line->assert_same("the tables of the pipeline", values);
+    pipeline_link->assert_same("the tables of the pipeline", values);
     compared_.push_back(micros);
     return s;
   }
 
   PipelineOptions options;
   int stages;
-  std::shared_ptr<PipelineLink> world, line, data{};       // all; this pipeline; the same stages of all pipelines
+  /// All ranks; those of this pipeline; those that have the same stages in all pipelines, where there are several.
+  std::shared_ptr<PipelineLink> world, pipeline_link, replica_link{};
   int processes = 1, process = 0, ranks = 1, replica = 0;  // ranks: of the schedule
   int first_rank = 0, last_rank = 1;
 

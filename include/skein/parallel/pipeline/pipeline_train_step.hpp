@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "../../nn/buffer_backup.hpp"
 #include "../../nn/check_batch.hpp"
 #include "../../nn/executor_options.hpp"
-#include "../../nn/kept_buffers.hpp"
 #include "../../nn/step_memory.hpp"
 #include "../../optim/loss_scaler.hpp"
 #include "../../optim/step_checks.hpp"
@@ -222,20 +222,20 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     }
   }
   void keep_buffers() {
-    kept_buffers_.resize(run_.local_stages.stages.size());
-    auto kept = kept_buffers_.begin();
-    for (auto& h : run_.local_stages.stages) {
-      kept->reserve(model().buffers(h.stage), model().where());
-      kept++->keep(model().buffers(h.stage));
+    buffer_backups_.resize(run_.local_stages.stages.size());
+    auto backup = buffer_backups_.begin();
+    for (auto& local : run_.local_stages.stages) {
+      backup->reserve(model().buffers(local.stage), model().where());
+      backup++->keep(model().buffers(local.stage));
     }
   }
   void give_back_buffers() {
-    auto kept = kept_buffers_.begin();
-    for (auto& h : run_.local_stages.stages) kept++->give_back(model().buffers(h.stage));
+    auto backup = buffer_backups_.begin();
+    for (auto& local : run_.local_stages.stages) backup++->give_back(model().buffers(local.stage));
   }
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
     const plan::PipelineProgram& found = run_.program(Run::micros(count, size), false);
-    if (!team().data || found.synchronous) return found;
+    if (!team().replica_link || found.synchronous) return found;
     const int replicas = team().options.replicas;  // PipeDream's pipelines meet after each micro-batch: all have as many
     const long most = (global_count + replicas - 1) / replicas;
     if (count > most)
@@ -250,7 +250,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   detail::PipelineArrays<typename Run::LocalStages> arrays_;
   nn::StepMemory<Device> memory_;
   optim::LossScaler scaler_{optim::usual_loss_scaling<typename Model::Activation>()};
-  std::vector<nn::KeptBuffers<Scalar, Device, Model::scales_loss>> kept_buffers_;  // of each stage
+  std::vector<nn::BufferBackup<Scalar, Device, Model::scales_loss>> buffer_backups_;  // of each stage
   Sums carried_{}, evaluated_{}, totals_{};  // carried_: of the batches that are accumulated
   long accumulated_ = 0;
   double expected_weight_ = 1;

@@ -46,9 +46,9 @@ template <class LocalStages> class PipelineGradient {
     if (std::exchange(numbers_read_, true)) worker_.barrier();  // others may still add up those of the norm before
     for (auto [p, last] = worker_.slice(pieces); p < last; ++p) {
       double sum = 0;
-      for (Stage& h : stages_.stages) {
-        const plan::Range piece = plan::even_range(h.stored, pieces, static_cast<int>(p));
-        sum += stages_.sum_of_squares(h, of(h), piece.begin, piece.end);
+      for (Stage& local : stages_.stages) {
+        const plan::Range piece = plan::even_range(local.stored, pieces, static_cast<int>(p));
+        sum += stages_.sum_of_squares(local, of(local), piece.begin, piece.end);
       }
       memory_.numbers[static_cast<std::size_t>(p)] = sum;
     }
@@ -56,18 +56,18 @@ template <class LocalStages> class PipelineGradient {
     if (worker_.index == 0) {
       memory_.shared = 0;
       for (double n : memory_.numbers) memory_.shared += n;
-      if (stages_.team->processes > 1) stages_.team->line->sum(DeviceSpan<double>(&memory_.shared, 1));
+      if (stages_.team->processes > 1) stages_.team->pipeline_link->sum(DeviceSpan<double>(&memory_.shared, 1));
     }
     worker_.barrier();
     return std::sqrt(memory_.shared);
   }
   /// write(call, into) puts it, of a part of a stage's arena, into one array.
   template <class Write> void make_whole(const Write& write) {
-    for (Stage& h : stages_.stages) {
-      const auto [begin, end] = worker_.slice(h.stored, 16);
+    for (Stage& local : stages_.stages) {
+      const auto [begin, end] = worker_.slice(local.stored, 16);
       if (begin >= end) continue;
-      Scalar* const into = h.executor->gradients().data;
-      optim::for_each_range(h.optimizer->ranges(), h.optimizer->complete(h.parameters, of(h), begin, end),
+      Scalar* const into = local.executor->gradients().data;
+      optim::for_each_range(local.optimizer->ranges(), local.optimizer->complete(local.parameters, of(local), begin, end),
                             [&](const auto& part) { write(part, into); });
     }
     call_.gradient_scale = 1;
@@ -76,21 +76,21 @@ template <class LocalStages> class PipelineGradient {
   }
   /// visit(parameter) for those that are this worker's, and waits for the others.
   template <class Visit> void each_tensor(const Visit& visit) {
-    for (Stage& h : stages_.stages) {
-      const auto entries = h.optimizer->entries();
+    for (Stage& local : stages_.stages) {
+      const auto entries = local.optimizer->entries();
       for (std::size_t k = 0; k < entries.size(); ++k) {
         const plan::Entry& e = entries[k];
-        if ((e.offset + e.stored / 2) * worker_.count / h.stored != worker_.index) continue;
-        optim::visit_tensor(*h.optimizer, k, of(h), h.parameters, h.executor->gradients().data, visit);
+        if ((e.offset + e.stored / 2) * worker_.count / local.stored != worker_.index) continue;
+        optim::visit_tensor(*local.optimizer, k, of(local), local.parameters, local.executor->gradients().data, visit);
       }
     }
     worker_.barrier();
   }
 
  private:
-  optim::StepCall<Scalar> of(Stage& h) const {
+  optim::StepCall<Scalar> of(Stage& local) const {
     optim::StepCall<Scalar> c = call_;
-    c.gradients = &h.gradient;
+    c.gradients = &local.gradient;
     return c;
   }
 
@@ -115,8 +115,8 @@ template <class Model, class Optimizer> class PipelineUpdate {
   /// what a chain does before its last pass is done.
   void begin(Workers& workers, const PipelineCall& call, const Sums& own) {
     all_sums_ = own;
-    for (Stage& h : stages_.stages) all_sums_ = complete(h, own);
-    stages_.exchange_tied();
+    for (Stage& local : stages_.stages) all_sums_ = complete(local, own);
+    stages_.tied.exchange_gradients();
     call_ = step_call(call, all_sums_.weight, call.expected_weight, call.step + 1);
     overflowed_ = false;
     constexpr bool in_stages = optim::has_stages<Optimizer>;
@@ -125,13 +125,14 @@ template <class Model, class Optimizer> class PipelineUpdate {
     workers.run([&](Worker& w) { transform(w, call); });
   }
   /// A stage of a synchronous step, after begin().
-  void update(Workers& workers, Stage& h) {
-    if (!overflowed_) update(workers, h, call_);
+  void update(Workers& workers, Stage& local) {
+    if (!overflowed_) update(workers, local, call_);
   }
   /// PipeDream: a stage updates by one micro-batch. Returns the sums of that one, over all pipelines.
-  Sums update_alone(Workers& workers, Stage& h, const PipelineCall& call, const Sums& own, double expected_weight, int micro) {
-    const Sums all = complete(h, own);
-    update(workers, h, step_call(call, all.weight, expected_weight, call.step + 1 + micro));
+  Sums update_alone(Workers& workers, Stage& local, const PipelineCall& call, const Sums& own, double expected_weight,
+                    int micro) {
+    const Sums all = complete(local, own);
+    update(workers, local, step_call(call, all.weight, expected_weight, call.step + 1 + micro));
     return all;
   }
 
@@ -156,19 +157,20 @@ template <class Model, class Optimizer> class PipelineUpdate {
     if (w.index == 0) call_.gradient_scale = gradient.scale();
   }
   /// The gradients of a stage become those of all workers and pipelines; returns the sums behind them.
-  Sums complete(Stage& h, const Sums& own) {
-    h.executor->reduce_workers();
-    const Sums all = over_pipelines(h, own);
-    h.gradient = h.executor->gradients().data;
-    h.parameters = h.executor->parameters().data;
+  Sums complete(Stage& local, const Sums& own) {
+    local.executor->reduce_workers();
+    const Sums all = over_pipelines(local, own);
+    local.gradient = local.executor->gradients().data;
+    local.parameters = local.executor->unguarded_parameters().data;
+    local.executor->weights_changed();  // said before the update, which may fail in the middle: no pass runs between
     return all;
   }
   /// The gradients of a stage, and the sums behind them, over the pipelines beside each other.
-  Sums over_pipelines(Stage& h, const Sums& sums) {
-    if (!stages_.team->data) return sums;
+  Sums over_pipelines(Stage& local, const Sums& sums) {
+    if (!stages_.team->replica_link) return sums;
     Scalar tail[3] = {static_cast<Scalar>(sums.loss), static_cast<Scalar>(sums.weight), static_cast<Scalar>(sums.correct)};
     const double before = stages_.clock();
-    stages_.sum_over_pipelines(h, tail);
+    stages_.sum_over_pipelines(local, tail);
     stages_.policy_state.waited += stages_.clock() - before;
     return {static_cast<double>(tail[0]), static_cast<double>(tail[1]), static_cast<double>(tail[2])};
   }
@@ -179,11 +181,11 @@ template <class Model, class Optimizer> class PipelineUpdate {
     c.gradient_scale = weight > 0 ? expected_weight / weight / call.loss_scale : 0;
     return c;
   }
-  void update(Workers& workers, Stage& h, optim::StepCall<Scalar> c) {
-    c.gradients = &h.gradient;
+  void update(Workers& workers, Stage& local, optim::StepCall<Scalar> c) {
+    c.gradients = &local.gradient;
     workers.run([&](Worker& w) {
-      const auto [begin, end] = w.slice(h.stored, 16);
-      if (begin < end) h.optimizer->update(h.parameters, c, begin, end);
+      const auto [begin, end] = w.slice(local.stored, 16);
+      if (begin < end) local.optimizer->update(local.parameters, c, begin, end);
     });
   }
 

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "../../comm/public_call.hpp"
+#include "../../nn/buffer_backup.hpp"
 #include "../../nn/executor.hpp"
-#include "../../nn/kept_buffers.hpp"
 #include "../../nn/kronecker.hpp"
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
@@ -90,7 +90,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
   UpdateMemory<Scalar> memory{};
-  nn::KeptBuffers<Scalar, Device, Model::scales_loss, (Model::sizes.buffers > 0)> buffers{};
+  nn::BufferBackup<Scalar, Device, Model::scales_loss, (Model::sizes.buffers > 0)> buffers{};
   [[no_unique_address]] Curvature curvature = collected();  ///< what a chain with Needs::curvature remembers
 
  private:

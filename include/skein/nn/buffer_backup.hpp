@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeptBuffers: buffers of a model, or of a stage of one, as they were before a step. Forward moves running statistics before
+// BufferBackup: buffers of a model, or of a stage of one, as they were before a step. Forward moves running statistics before
 // anybody knows whether the step counts; one that is left out, or that throws, gives them back.
 #pragma once
 #include "../device/memory.hpp"
@@ -22,7 +22,7 @@ template <class Scalar> struct GiveBackBuffers {
 /// A copy of buffers from before a step, to give back if the step is left out: on the host; on a device, where steps are left out
 /// for the scale of the loss alone, where `scales_loss`. Elsewhere, and of no buffers, nothing is kept; where `may_be` is false
 /// there are none, and it costs nothing.
-template <class Scalar, class Device, bool scales_loss, bool may_be = true> class KeptBuffers {
+template <class Scalar, class Device, bool scales_loss, bool may_be = true> class BufferBackup {
   using Span = DeviceSpan<Scalar, Device>;
   static constexpr bool any = may_be && (on_host<Device> || scales_loss);
 

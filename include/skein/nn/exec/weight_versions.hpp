@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// KeptWeights: older versions of a stage's weights, with the copies that layers derive of them, for micro-batches whose forward
-// has read those (PipeDream: Narayanan et al., SOSP 2019). A run points to the newest, or to one of them.
+// WeightVersions: older versions of a stage's weights, with the copies that layers derive of them, for micro-batches whose
+// forward has read those (PipeDream: Narayanan et al., SOSP 2019). A run reads the newest, or one of them.
 #pragma once
+#include <optional>
 #include <vector>
 
 #include "executor_memory.hpp"
@@ -9,7 +10,7 @@
 namespace skein::inline SKEIN_ABI::nn {
 
 /// So many older versions of the weights of one executor's memory, which stays where it is.
-template <class Memory_> class KeptWeights {
+template <class Memory_> class WeightVersions {
   using Scalar = typename Memory_::Scalar;
   using Activation = typename Memory_::Activation;
   using Device = typename Memory_::Device;
@@ -17,7 +18,7 @@ template <class Memory_> class KeptWeights {
   static constexpr bool mixed = Memory_::mixed;
 
  public:
-  KeptWeights(Memory_& memory, int versions) : memory_(&memory), newest_(memory.state(0).run) {
+  WeightVersions(Memory_& memory, int versions) : memory_(&memory), newest_(memory.state(0).run) {
     const auto where = memory.model().where();
     for (int k = 0; k < versions; ++k) {
       parameters_.emplace_back(count(memory.sizes.stored), where);
@@ -27,16 +28,16 @@ template <class Memory_> class KeptWeights {
   }
 
   /// Copies the newest weights into version k.
-  void keep(int k) {
+  void save(int k) {
     copy(parameters_[at(k)], newest_.parameters);
     copy(packed_[at(k)], newest_.packed_weights);
     if (newest_converted()) copy(converted_[at(k)], newest_converted());
   }
-  /// The run reads version k; -1: the newest.
-  void point(Run& r, int k) {
-    r.parameters = k < 0 ? newest_.parameters : parameters_[at(k)].data();
-    r.packed_weights = k < 0 ? newest_.packed_weights : packed_[at(k)].data();
-    if constexpr (mixed) r.weights = k < 0 ? newest_.weights : converted_[at(k)].data();
+  /// The run reads version k; none: the newest.
+  void select(Run& r, std::optional<int> k) {
+    r.parameters = k ? parameters_[at(*k)].data() : newest_.parameters;
+    r.packed_weights = k ? packed_[at(*k)].data() : newest_.packed_weights;
+    if constexpr (mixed) r.weights = k ? converted_[at(*k)].data() : newest_.weights;
   }
   std::size_t bytes() const {
     std::size_t n = 0;
