@@ -90,7 +90,7 @@ template <class Parts> class ReducedGradient {
   template <class Write> void make_whole(const Write& write) {
     w_.each([&](long begin, long end) {
       optim::for_each_range(optimizer_.ranges(), optimizer_.complete(parameters(), w_.call, begin, end),
-                            [&](const auto& part) { write(part, memory_.whole_gradient); });
+                            [&](const auto& part) { write(part, memory_.summed_gradient); });
     });
     w_.call.gradient_scale = 1;
     w_.one_array = whole_ = true;
@@ -106,7 +106,7 @@ template <class Parts> class ReducedGradient {
                                                .lr = s.lr,
                                                .scale = weight > 0 ? s.expected_weight / weight : 0,
                                                .own_scale = PolicyState::local_sums,
-                                               .gradient = memory_.whole_gradient,
+                                               .gradient = memory_.summed_gradient,
                                                .ranges = optimizer_.ranges()};
     w_.parts.curvature.precondition(transform, call, w_.worker, RanksOfCurvature<PolicyState>{w_.parts.policy_state});
   }
@@ -119,7 +119,7 @@ template <class Parts> class ReducedGradient {
     for (long k = rows.begin; k < rows.end; ++k) {
       const plan::Entry& e = optimizer_.entries()[static_cast<std::size_t>(k)];
       if ((e.offset - own.begin + e.stored / 2) * w_.worker.count / (own.end - own.begin) != w_.worker.index) continue;
-      optim::visit_tensor(optimizer_, static_cast<std::size_t>(k), w_.call, parameters(), memory_.whole_gradient, visit);
+      optim::visit_tensor(optimizer_, static_cast<std::size_t>(k), w_.call, parameters(), memory_.summed_gradient, visit);
     }
     w_.worker.barrier();
   }
@@ -128,7 +128,7 @@ template <class Parts> class ReducedGradient {
   Scalar* parameters() const { return w_.parts.model->weights().unguarded().data; }
   void gather_parts() {
     if (w_.worker.index == 0) {
-      const DeviceSpan<Scalar, Cpu> all{memory_.whole_gradient, static_cast<std::size_t>(Parts::stored)};
+      const DeviceSpan<Scalar, Cpu> all{memory_.summed_gradient, static_cast<std::size_t>(Parts::stored)};
       const plan::Range own = w_.parts.placement.own();
       w_.parts.policy_state.gather(all.sub(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.end)), all);
     }
