@@ -47,7 +47,7 @@ struct DeviceUpdate {
     call.scale = device.scale();
     if constexpr (optim::has_stages<typename Parts::Optimizer>) {
       DeviceGradient<Parts> gradient(parts, call, step.look);
-      parts.optimizer.optimizer().run_stages(gradient);
+      parts.optimizer.optimizer().transform_gradient(gradient);
     }
     parts.optimizer.update(parts.model->weights().unguarded().data, call, own.begin, own.end);
   }

@@ -119,7 +119,7 @@ struct Transform {
         return w.leave_out();
       gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(norm));
     }
-    if constexpr (stages) w.parts.optimizer.optimizer().run_stages(gradient);
+    if constexpr (stages) w.parts.optimizer.optimizer().transform_gradient(gradient);
     return true;
   }
 };
