@@ -64,9 +64,9 @@ template <class Scalar> class FitLoop {
 
   FitFacts facts_{};
   FitState state_;
-  ExecutorOptions memory_{};  // of the last fit
-  long predicted_ = 0;        // samples for which predictions have made memory; 0: a fit or an evaluation has
-  bool noted_ = false;        // the train step's note was shown
+  ExecutorOptions executor_options_{};  // of the last fit
+  long predicted_ = 0;                  // samples for which predictions have made memory; 0: a fit or an evaluation has
+  bool noted_ = false;                  // the train step's note was shown
   std::int64_t left_out_ = 0;
   Work* work_ = nullptr;               // of the fit that is going on
   FitCommits::Pointer commits_;        // the same

@@ -34,8 +34,9 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   kept_ = &kept;
   if (commits_ && go_on(steps, train, options.epochs, kept) && nothing_to_do(options)) return std::exchange(history(), History{});
   FitBatches<Scalar> batches(steps, train, options, facts_, state_.seed_of(options.seed, facts_.seed));
-  memory_ = {.execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
-  batches.reserve(steps, memory_);
+  executor_options_ = {
+      .execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
+  batches.reserve(steps, executor_options_);
   Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
@@ -172,7 +173,7 @@ Scores FitLoop<Scalar>::evaluate(EvaluatedTraining<Scalar>& training, data::Data
     throw ArgumentError(text("evaluate: .batch is {}: give 1 or more samples; 0: 256 a rank", options.batch));
   const long batch = options.batch > 0 ? options.batch : 256L * facts_.ranks;
   data::Loader<Scalar> loader(data, evaluation_options(facts_, batch, "the evaluated data set"));
-  ExecutorOptions memory = memory_;
+  ExecutorOptions memory = executor_options_;
   memory.capacity = std::max(loader.capacity(), training.capacity()), predicted_ = 0;
   training.reserve(memory);
   training.average_buffers();
@@ -180,7 +181,7 @@ Scores FitLoop<Scalar>::evaluate(EvaluatedTraining<Scalar>& training, data::Data
 }
 
 template <class Scalar> void FitLoop<Scalar>::reserve_for_prediction(Steps&& steps, long n) {
-  ExecutorOptions memory = memory_;
+  ExecutorOptions memory = executor_options_;
   memory.capacity = std::clamp(n, 1L, 256L);
   if (steps.capacity() == predicted_ && memory.capacity > predicted_) steps.reserve(memory), predicted_ = memory.capacity;
 }

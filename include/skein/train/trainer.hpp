@@ -268,7 +268,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     return [this](const auto& batch, Scalar* to) {
       const comm::InPublicCall call(comm::PublicCall::predict);  // of a pipeline all ranks
       (void)train_step_.evaluate(batch);
-      [[maybe_unused]] const auto here = train_step_.memory().enter();
+      [[maybe_unused]] const auto here = train_step_.step_memory().enter();
       ops::copy_rows<Device>(to, TrainStep::Width, train_step_.outputs(), TrainStep::OutputPitch, batch.count, TrainStep::Width);
     };
   }

@@ -61,7 +61,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   PolicyState policy_state;
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
-  UpdateMemory<Scalar> memory{};
+  UpdateMemory<Scalar> update_memory{};
   nn::KeptBuffers<Scalar, Device, Model::scales_loss, (Model::sizes.buffers > 0)> buffers{};
   [[no_unique_address]] Curvature curvature = make_curvature(*this);  ///< what a chain with Needs::curvature remembers
 

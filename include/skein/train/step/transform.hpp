@@ -17,7 +17,7 @@ template <class Parts> class ReducedGradient {
   using PolicyState = typename Parts::PolicyState;
 
  public:
-  explicit ReducedGradient(WorkerStep<Parts>& w) : w_(w), memory_(w.parts.memory), optimizer_(w.parts.optimizer) {}
+  explicit ReducedGradient(WorkerStep<Parts>& w) : w_(w), memory_(w.parts.update_memory), optimizer_(w.parts.optimizer) {}
 
   /// Is it one array as it is, of all samples and scaled?
   bool whole() const { return whole_ && w_.call.gradient_scale == 1; }
