@@ -70,11 +70,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       return;
     executor = nullptr, accumulated_ = 0;  // its gradients are gone: the next step is a new one
     auto made = std::make_unique<Executor>(model(), loss(), options);
+    const long n = options.capacity;
     constexpr bool tokens = is_tokens<typename Model::input>;
     parts_.device.reserve(
-        tokens ? 0 : options.capacity * Executor::input_pitch, tokens ? options.capacity * Model::input::count : 0,
-        Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
-        Loss::target == nn::TargetKind::vector ? options.capacity * nn::batch_rows<Model, Loss>().target_pitch : 0);
+        {.x = tokens ? 0 : n * Executor::input_pitch,
+         .tokens = tokens ? n * Model::input::count : 0,
+         .labels = Loss::target == nn::TargetKind::label ? n * labels_each : 0,
+         .targets = Loss::target == nn::TargetKind::vector ? n * nn::batch_rows<Model, Loss>().target_pitch : 0});
     parts_.buffers.reserve(model().buffers(), model().where());
     parts_.update_memory.reserve(*made, Parts::stored, virtual_shards > 0);
     parts_.curvature.attach(*made);

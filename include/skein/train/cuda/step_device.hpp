@@ -76,7 +76,12 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     cuda::synchronize(where);
   }
 
-  void reserve(long scalars, long tokens, long labels, long targets) { reserve({scalars, tokens, labels, targets}); }
+  /// Captured steps are void where batches have no room yet.
+  void reserve(const BatchRoom& n) {
+    if (upload_.has_room(n)) return;
+    forget_graphs();
+    upload_.reserve(n);
+  }
   /// In one of two slots, by turns: of steps and of evaluations each for themselves, since a rank may evaluate alone, and the
   /// graph of a step that ranks make together has the addresses of its slot. A batch that is on the device is read where it is,
   /// but in such a step.
@@ -205,11 +210,6 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     cuda::ArgumentScope inner_;
   };
 
-  void reserve(const typename BatchUpload<Scalar>::Room& n) {
-    if (upload_.has_room(n)) return;
-    forget_graphs();
-    upload_.reserve(n);
-  }
   nn::LossSums fetch(const detail::FetchSums<Scalar>& from) const {
     if (from.step != step_)
       throw ArgumentError("the sums of a step were asked for after the next one: convert them to nn::LossSums before");

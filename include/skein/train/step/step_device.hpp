@@ -34,6 +34,11 @@ struct CapturedStepKey {
 /// together, whose batches lie at the same places whenever they make it.
 enum class BatchUse { evaluation, own_step, common_step };
 
+/// What the batches of one call have room for on a device, in values of each kind.
+struct BatchRoom {
+  long x = 0, tokens = 0, labels = 0, targets = 0;
+};
+
 template <class Scalar, class Device> class StepDevice;
 
 template <class Scalar> class StepDevice<Scalar, Cpu> {
@@ -45,8 +50,7 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   static constexpr data::HostMemory host_memory() { return {}; }
 
   explicit StepDevice(Cpu = {}, const BatchRows& = {}) {}
-  /// Room for the batches of one call, in scalars, tokens, labels and targets.
-  static constexpr void reserve(long, long, long, long) {}
+  static constexpr void reserve(const BatchRoom&) {}
   /// The batch where the device reads it; valid until finish().
   template <class Given> static decltype(auto) upload(const Given& batch, BatchUse) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}
