@@ -20,6 +20,7 @@
 #include "step/run_stages.hpp"
 #include "step/serving.hpp"
 #include "step/step_arrays.hpp"
+#include "step/step_launch.hpp"
 #include "step/transform.hpp"
 #include "step/update.hpp"
 #include "step/virtual_shards.hpp"
@@ -240,17 +241,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void launch(State& step, const optim::StepOptions& options) {
     const bool captures = capturable(parts_, step);
     if (options.graph && !captures) note_not_captured(parts_, step);
-    Executor& run = executor();
     try {
-      parts_.device.run(
-          run.step_memory(), options.graph && captures, [&] { return captured_step_key(parts_, step); },
-          [&] { run.prepare(step.batch->count); }, [&] { run.begin(*step.batch, step.call); },
-          [&] { run.run([&](Worker& w) { Stages::run(w, parts_, step); }); },
-          [&] {
-            if constexpr (!on_host<Device>)
-              if (step.update) DeviceUpdate::update(parts_, step);
-          },
-          [&](bool refused) { return first_refusing(parts_.policy_state, refused); });
+      parts_.device.run(step_memory(), options.graph && captures, StepLaunch<Stages, Parts>{parts_, step});
     } catch (...) {
       if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
       parts_.buffers.give_back(model().buffers());

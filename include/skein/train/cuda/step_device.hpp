@@ -101,39 +101,38 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     ++(evaluates_ ? evaluated_ : trained_);
   }
 
-  template <class Kind, class Prepare, class Begin, class All, class Host, class Refusing>
-  void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Prepare&& prepare, Begin&& begin, All&& all, Host&& host,
-           Refusing&& refusing) {
+  /// Launches a step, a StepLaunch (step_launch.hpp): kernel by kernel, or, if it is wanted, as a graph.
+  template <class Launch> void run(nn::StepMemory<Cuda>& memory, bool wanted, const Launch& launch) {
     mode_ = cuda::ArgumentMode::count;
     counted_ = 0;
     if (!wanted) {
-      begin();
-      return all();
+      launch.begin();
+      return launch.all_stages();
     }
-    const CapturedStepKey key = kind();
+    const CapturedStepKey key = launch.key();
     KindOfStep* const steps = captured_.kind_of(key);
     CapturedStep* const c = steps && steps->launched && !steps->refused ? captured_.find(key, step_) : nullptr;
     if (!c) {
-      begin();
-      all();
+      launch.begin();
+      launch.all_stages();
       if (steps) steps->launched = true, steps->bytes = std::max(steps->bytes, counted_);
       return;
     }
     const nn::StepMemory<Cuda>::Hold held(memory);
     if (!c->graph) {
-      prepare();
+      launch.prepare();
       if (memory.arguments().reserve(std::max(steps->bytes, some_arguments), where_)) captured_.forget_all_but(*c);
-      begin();
+      launch.begin();
       mode_ = cuda::ArgumentMode::capture;
-      if (!captured_.capture(*c, *steps, all, refusing)) {  // from now on as before
+      if (!captured_.capture(*c, *steps, launch)) {  // from now on as before
         mode_ = cuda::ArgumentMode::count;
         memory.upload();
-        return all();
+        return launch.all_stages();
       }
     } else {
-      begin();
+      launch.begin();
       mode_ = cuda::ArgumentMode::replay;
-      host();
+      launch.host_arguments();
     }
     memory.upload();
     c->graph.launch();

@@ -54,13 +54,8 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   /// The batch where the device reads it; valid until finish().
   template <class Given> static decltype(auto) upload(const Given& batch, BatchUse) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}
-  /// kind(): the CapturedStepKey; prepare(): what layers want before a capture; begin(), all(): the step; host(): what of all()
-  /// writes arguments for a captured step; refusing(bool): the first of the ranks that work in the step whose capture was
-  /// refused, -1 where none was.
-  template <class Kind, class Prepare, class Begin, class All, class Host, class Refusing>
-  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Prepare&&, Begin&&, All&& all, Host&&, Refusing&&) {
-    all();
-  }
+  /// Launches a step: a StepLaunch (step_launch.hpp). The flag: it may be captured.
+  template <class Launch> void run(nn::StepMemory<Cpu>&, bool, const Launch& launch) { launch.all_stages(); }
   /// Around the part of a step whose kernels have arguments that change.
   struct Arguments {};
   static constexpr Arguments arguments(nn::StepMemory<Cpu>&) { return {}; }
