@@ -35,8 +35,8 @@ struct Fixture {
   sk::FitOptions options{.epochs = 2, .batch = 5, .clip_norm = 3, .threads = 1, .step = {.accumulate = 2}};
   FitFacts facts = steps.facts();
   FitBatches<float> batches{steps, set, options, facts, sk::Seed{9}};
-  sk::train::TrainingPosition place;
-  FitWork<float> work{steps, options, batches, facts, place};
+  sk::train::TrainingPosition position;
+  FitWork<float> work{steps, options, batches, facts, position};
 };
 }  // namespace
 
@@ -48,7 +48,7 @@ TEST_CASE("updates of an epoch: one for each two of five batches, the last one a
 
 TEST_CASE("the options of a step: which batch of an accumulation it is, the rate, a key of its own") {
   Fixture f;
-  f.place.rate_factor = 0.25;
+  f.position.rate_factor = 0.25;
   std::vector<sk::optim::StepOptions> steps;
   int pending = 0;
   for (const auto& batch : f.batches.training().epoch(0)) {
@@ -70,7 +70,7 @@ TEST_CASE("what callbacks ask for: the rate is the position's, weights are kept 
   Fixture f;
   f.work.control.set_rate_factor(0.5);
   agree_on_control(f.work);
-  CHECK(f.place.rate_factor == 0.5);
+  CHECK(f.position.rate_factor == 0.5);
   CHECK(!f.steps.has_kept_weights());
   f.work.control.keep_weights();
   agree_on_control(f.work);

@@ -19,8 +19,8 @@ template <class Scalar> void stop_at_signal(FitWork<Scalar>& work, const double*
 /// Keeps them for the callback of this name.
 template <class Scalar> void keep_weights(FitWork<Scalar>& work, const std::string& name) {
   work.steps.keep_weights();
-  work.place.kept_by = name;
-  work.control.agree_to_keep(false, work.place.rate_factor);
+  work.position.kept_by = name;
+  work.control.agree_to_keep(false, work.position.rate_factor);
 }
 
 /// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
@@ -42,8 +42,8 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
     work.signals.count(work.steps.signal_of_servers(), own);
     stop_at_signal(work, own);
   }
-  work.place.rate_factor = control.rate_factor();
-  if (facts.serves && work.place.rate_factor != 1)
+  work.position.rate_factor = control.rate_factor();
+  if (facts.serves && work.position.rate_factor != 1)
     throw ArgumentError(
         "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
   if (!control.keeps_weights()) return;
@@ -54,7 +54,7 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
 /// asked for before one of them threw.
 template <class Scalar> void take_control_alone(FitWork<Scalar>& work) {
   work.steps.give_up_accumulation();
-  work.place.rate_factor = work.control.rate_factor();
+  work.position.rate_factor = work.control.rate_factor();
   if (work.control.keeps_weights()) try {
       keep_weights(work, work.callbacks.keeper());
     } catch (...) {  // the exception that ends the fit is the one to hear of
@@ -64,12 +64,13 @@ template <class Scalar> void take_control_alone(FitWork<Scalar>& work) {
 /// What a callback of any rank wants of the fit that begins: records of steps, after which all ranks agree then; the weights that
 /// a loaded training kept, which are nobody's else.
 template <class Scalar> void agree_on_callbacks(FitWork<Scalar>& work) {
-  double wanted[2] = {work.callbacks.wants_steps() ? 1.0 : 0.0, work.callbacks.keeps_weights_of(work.place.kept_by) ? 1.0 : 0.0};
+  double wanted[2] = {work.callbacks.wants_steps() ? 1.0 : 0.0,
+                      work.callbacks.keeps_weights_of(work.position.kept_by) ? 1.0 : 0.0};
   work.steps.reduce(wanted);
   work.steps_wanted = wanted[0] > 0;
   if (wanted[1] > 0) return;
   work.steps.forget_kept_weights();
-  work.place.kept_by.clear();
+  work.position.kept_by.clear();
 }
 
 /// All ranks throw after what all have done together.

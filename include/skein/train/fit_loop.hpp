@@ -59,7 +59,7 @@ template <class Scalar> class FitLoop {
   void commit(Work& work);
   TrainingPosition position_of_all(Steps& steps);
   int epoch_number() const { return state_.epoch_number(); }
-  TrainingPosition& place() { return state_.position(); }
+  TrainingPosition& position() { return state_.position(); }
   History& history() { return state_.history(); }
 
   FitFacts facts_{};

@@ -37,13 +37,13 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   executor_options_ = {
       .execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
   batches.reserve(steps, executor_options_);
-  Work work(steps, options, batches, facts_, place());
+  Work work(steps, options, batches, facts_, position());
   const std::int64_t count = batches.training().steps();
   state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
   work.place_schedule();
   predicted_ = 0;
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
-  work.control.set_rate_factor(place().rate_factor);
+  work.control.set_rate_factor(position().rate_factor);
   work_ = &work;
   try {
     return epochs(work, count);
@@ -62,13 +62,13 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
   const double now = seconds_now();
   work.signals.begin(now), work.figures.begin(now);
   work.seen = work.steps.steps();
-  while (place().epoch < work.options.epochs && !work.control.stopping()) {
+  while (position().epoch < work.options.epochs && !work.control.stopping()) {
     work.callbacks.on_epoch_begin(epoch_number(), work.control);
     agree_on_control(work);
     if (work.control.stopping()) break;
-    if (place().step < count) epoch(work);
+    if (position().step < count) epoch(work);
     else end_loaded_epoch(work);
-    if (work.options.checkpoint.every == 0 && place().epoch < work.options.epochs && !work.control.stopping())
+    if (work.options.checkpoint.every == 0 && position().epoch < work.options.epochs && !work.control.stopping())
       compare_and_commit(work);
   }
   return end(work);
@@ -77,8 +77,8 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
 /// Whether the training of a commit, with which this fit goes on, has had all its epochs, or was ended for good. Then it prints a
 /// line about it, and the callbacks become those of the commit.
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
-  if (!place().ended && place().epoch < options.epochs) return false;
-  Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(place(), options.epochs));
+  if (!position().ended && position().epoch < options.epochs) return false;
+  Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(position(), options.epochs));
   Callbacks callbacks(options.callbacks);
   state_.end_without_fit(callbacks, facts_.rank);
   return true;
@@ -93,7 +93,7 @@ template <class Scalar> bool FitLoop<Scalar>::go_on(Steps& steps, const data::Da
     check_kept_preparation(beside, train.origin(), train.normalization(), "fit, which goes on from the .checkpoint folder");
   };
   const auto found = commits_->go_on(state_.loaded() ? steps.steps() : -1, state_.epochs_before(),
-                                     state_.goes_on() ? place().first_step : steps.steps(), check);
+                                     state_.goes_on() ? position().first_step : steps.steps(), check);
   if (!found) return false;
   std::swap(kept, found->records.kept);
   resume(steps, std::move(found->records));
@@ -128,7 +128,7 @@ template <class Scalar> TrainingPosition FitLoop<Scalar>::position_for_file(Step
 }
 
 template <class Scalar> TrainingPosition FitLoop<Scalar>::position_of_all(Steps& steps) {
-  TrainingPosition at = place();
+  TrainingPosition at = position();
   if (state_.within_epoch()) at.sums = steps.totals();
   reduce_sums(at, steps.facts(), steps);
   return at;
@@ -141,11 +141,11 @@ template <class Scalar> void FitLoop<Scalar>::resume(Steps& steps, FileRecords&&
 template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (work.control.stopping() && work.control.reason().size() > 0)
     work.progress.line("stopped: " + std::string(work.control.reason()));
-  place().running = place().epoch < work.options.epochs;  // stopped: load() and fit() go on
-  state_.keep_callbacks();                                // for a save() after the fit
-  place().ended = work.control.finishing();
-  const bool goes_on = place().running && !place().ended;
-  if (place().step > 0) work.judge.look_at_parts(epoch_number(), work.factor);  // the end of an epoch has looked
+  position().running = position().epoch < work.options.epochs;  // stopped: load() and fit() go on
+  state_.keep_callbacks();                                      // for a save() after the fit
+  position().ended = work.control.finishing();
+  const bool goes_on = position().running && !position().ended;
+  if (position().step > 0) work.judge.look_at_parts(epoch_number(), work.factor);  // the end of an epoch has looked
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;
   if (same) compare_weights(work, "at the end of fit");
   if (goes_on) commit(work);  // as the ranks are now: finish() makes weights of their own one, kept weights take their place
@@ -158,7 +158,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (!goes_on && others) compare_and_commit(work);
   else if (!goes_on) commit(work);
   if (commits_) commits_->finish();
-  History result = place().running ? history() : std::exchange(history(), History{});  // a stopped fit may be saved and go on
+  History result = position().running ? history() : std::exchange(history(), History{});  // a stopped fit may be saved and go on
   work_ = nullptr;  // what these callbacks save is of a fit that has ended: there is nothing to agree on
   work.callbacks.on_fit_end(result);
   if (work.signals.ending() != 0) leave_by_signal(work);
@@ -188,12 +188,12 @@ template <class Scalar> void FitLoop<Scalar>::reserve_for_prediction(Steps&& ste
 
 template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
   Steps& steps = work.steps;
-  const std::int64_t number = place().base + place().epoch, count = work.batches.training().steps();
-  if (place().step > 0) work.batches.training().seek({number, place().step});
-  work.figures.begin_epoch(place().samples), work.factor = 1;
+  const std::int64_t number = position().base + position().epoch, count = work.batches.training().steps();
+  if (position().step > 0) work.batches.training().seek({number, position().step});
+  work.figures.begin_epoch(position().samples), work.factor = 1;
   int pending = 0;      // batches of the accumulation that have gone
   StepSamples waiting;  // their samples
-  steps.set_totals(place().sums), state_.enter_epoch();
+  steps.set_totals(position().sums), state_.enter_epoch();
   steps.epoch_begins(number);
   for (const data::Batch<Scalar>& batch : work.batches.training().epoch(number)) {
     const optim::StepOptions step = work.step_options(batch, pending);
@@ -202,47 +202,47 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
     pending = step.update ? 0 : pending + 1;
     work.figures.count_step();
     if (!step.update) continue;
-    place().step = batch.step + 1;  // who is saved after an exception makes the step with all of its batches
+    position().step = batch.step + 1;  // who is saved after an exception makes the step with all of its batches
     const StepSamples samples = std::exchange(waiting, {});
     const bool made = !step.finite || work.judge.made(batch, epoch_number(), work.factor);
     left_out_ += made ? 0 : 1;
     if (!made) continue;
     if (work.records_steps()) work.recorded = steps.sums();  // a device is waited for here: a callback may evaluate
     if (const std::int64_t n = steps.steps(); n != work.seen) {
-      place().samples += samples.all, work.figures.count_own(samples.own);
+      position().samples += samples.all, work.figures.count_own(samples.own);
       work.callbacks.on_update(n);
     } else {
       work.judge.skipped();
     }
     if (after_step(work, samples)) break;
   }
-  place().sums = steps.totals();
-  work.judge.look(place().sums, epoch_number(), work.factor);
+  position().sums = steps.totals();
+  work.judge.look(position().sums, epoch_number(), work.factor);
   state_.leave_epoch();
   if (const std::string_view note = steps.note(); !note.empty() && !std::exchange(noted_, true))  // once
     work.progress.line(std::string(note));
-  if (place().step == count) end_epoch(work);  // else it was stopped within the epoch
+  if (position().step == count) end_epoch(work);  // else it was stopped within the epoch
 }
 
 /// Ends an epoch whose last step had been made when the training was saved.
 template <class Scalar> void FitLoop<Scalar>::end_loaded_epoch(Work& work) {
-  work.figures.begin_epoch(place().samples);
+  work.figures.begin_epoch(position().samples);
   work.factor_of_step(1);
-  work.steps.epoch_begins(place().base + place().epoch);
+  work.steps.epoch_begins(position().base + position().epoch);
   end_epoch(work);
 }
 
 /// Validation, the record, callbacks.
 template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
   Steps& steps = work.steps;
-  const std::int64_t number = place().base + place().epoch;
+  const std::int64_t number = position().base + position().epoch;
   steps.epoch_ends(number);
   // The position keeps this rank's own: what is saved after an exception of here adds them up itself.
-  const nn::LossSums sums = facts_.local_sums ? sum_over_ranks(steps, place().sums) : place().sums;
+  const nn::LossSums sums = facts_.local_sums ? sum_over_ranks(steps, position().sums) : position().sums;
   work.judge.look(sums, epoch_number(), work.factor);
   work.judge.look_at_parts(epoch_number(), work.factor);
-  work.judge.end_of_epoch(work.progress, place().samples == 0, sums);
-  EpochRecord record = work.figures.epoch(place(), sums, work.factor);
+  work.judge.end_of_epoch(work.progress, position().samples == 0, sums);
+  EpochRecord record = work.figures.epoch(position(), sums, work.factor);
   if (auto* const validation = work.batches.validation()) {
     steps.average_buffers();
     record.validation = evaluate_loader(steps, facts_, *validation, work.metrics);
@@ -250,14 +250,14 @@ template <class Scalar> void FitLoop<Scalar>::end_epoch(Work& work) {
       work.progress.line(text("the validation of epoch {} has no loss: it is not a number, or no sample counts", epoch_number()));
   }
   record.seconds = work.figures.seconds_of_epoch();
-  place().epoch += 1;
-  place().step = 0;
-  place().sums = {};
-  place().samples = 0;
+  position().epoch += 1;
+  position().step = 0;
+  position().sums = {};
+  position().samples = 0;
   history().add(record);
   work.callbacks.on_epoch_end(history().last(), work.control);
   agree_on_control(work);
-  work.progress.epoch(history().back(), epochs_in_all(place().base, work.options.epochs));
+  work.progress.epoch(history().back(), epochs_in_all(position().base, work.options.epochs));
 }
 
 /// Records, callbacks, the progress line. True: stop here.
