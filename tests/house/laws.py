@@ -11,6 +11,7 @@
     begins with Of     docstrings that begin with "Of ...", and so say neither what a name is nor what it does
     drops a NaN        largest differences that std::max makes, in tests: std::max(worst, NaN) is worst (tests/support/larger.hpp keeps it)
     names FILE         words of policies, transforms and precisions in what runs a step and should know none
+    preconditioners    what curvature is made of, and whether there is any, in stages of a step that shall not ask
 
 Usage: laws.py SOURCE_DIR [--list LAW | --update] | --self-test
 --list prints the breaches of a law (such as "long functions"), --update lowers the counts in laws.txt."""
@@ -25,6 +26,8 @@ MAY_PROBE = re.compile(r"(?:^|/)(?:concepts|queries)\.hpp$")
 INTERPRETERS = ("train/train_step.hpp", "train/trainer.hpp", "nn/executor.hpp")
 FEATURES = re.compile(r"\b\w*(?:[Ss]harded|[Vv]irtual_?[Ss]hard|[Rr]eproducible|[Pp]arameter_?[Ss]erver|[Ss]erving|[Gg]ossip|[Mm]odel_?[Aa]verage|[Ll]oss_?[Ss]cal"
                       r"|[Cc]lip|[Kk]fac|[Ll]ars|[Pp]ipeline|fp16|bf16|[Cc]aptured)\w*")
+KNOW_CURVATURE = tuple(f"train/step/{name}.hpp" for name in ("curvature", "overlapped_curvature", "check_step"))
+PRECONDITIONERS = re.compile(r"\b\w*(?:[Kk]fac|[Kk]ronecker|needs_curvature|NoCurvature|RanksOfCurvature|[Oo]verlaps_?[Cc]urvature)\w*")
 BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|struct|class|union|enum|extern|return|case|default|requires|concept)\b|[}{\]#/*.]|\[(?!\[))[^\"]*\).*\{$")
 DROPS = re.compile(r"\bstd::f?max(?:<\w+>)?\((?!moved\b)([\w.]+), std::f?abs\(.* - ")     # what has to move is not to be 1e300
 OF = re.compile(r"(?:^\s*///|///<) Of ")
@@ -120,9 +123,11 @@ def breaches(root):
         found["long functions"] += [f"{path}:{line}: {length} lines" for line, length in functions(lines) if length > FUNCTION]
         found["no sentence"] += [f"{path}:{line}: {name}" for line, name in public_without_sentence(lines)]
         found["begins with Of"] += [f"{path}:{line}" for line in begins_with_of(lines)]
+        code = [re.sub(r"//.*|\"[^\"]*\"|^#include.*", "", line) for line in lines]
         if path in INTERPRETERS or path.startswith("nn/exec/") and path.endswith("interpreter.hpp"):
-            code = [re.sub(r"//.*|\"[^\"]*\"|^#include.*", "", line) for line in lines]
             found[f"names {path}"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in FEATURES.findall(line)]
+        if path.startswith("train/step/") and path not in KNOW_CURVATURE:
+            found["preconditioners"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in PRECONDITIONERS.findall(line)]
     for folder in ("tests", "examples", "bench"):
         for source in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu") and "fixtures" not in p.parts):
             for number, line in enumerate(source.read_text().splitlines(), 1):
@@ -192,6 +197,8 @@ struct Hidden {
         faults.append(f"differences that drop a NaN: {drops}")
     if FEATURES.findall("if (loss_scaler_.on()) VirtualShards<4>{}; steps()") != ["loss_scaler_", "VirtualShards"]:
         faults.append("names of features are not found")
+    if PRECONDITIONERS.findall("if (optim::needs_curvature<O>) w.parts.curvature.drop(); KroneckerRun") != ["needs_curvature", "KroneckerRun"]:
+        faults.append("words of preconditioners are not found")
     if judge({"a": ["x"], "b": ["x"]}, {"b": 2, "c": 1}) != (
             ['a: 1, at most 0 (tests/house/laws.txt); laws.py . --list "a" names them'],
             ["b: 1 now, 2 in tests/house/laws.txt: laws.py . --update lowers it", "c: 0 now, 1 in tests/house/laws.txt: laws.py . --update lowers it"]):

@@ -181,18 +181,18 @@ TEST_CASE("what one rank alone cannot do ends the fit of all, and each says what
       Model model{sk::Seed{3}};
       sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}, sk::parallel::DataParallel{world}};
       sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
-      sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
+      sk::train::detail::FittedTrainingOf training(trainer.train_step(), kept);
       sk::train::CommitFolder run(folder / (world.rank() == 0 ? on_0 : on_1));
       try {
-        act(run, steps);
+        act(run, training);
       } catch (const sk::Error& e) { words[static_cast<std::size_t>(world.rank())] = e.what(); }
     });
     return words;
   };
-  const auto lock = [](sk::train::CommitFolder& run, auto& steps) { sk::train::detail::lock_for_ranks(run, steps); };
-  const auto find = [](sk::train::CommitFolder& run, auto& steps) { (void)sk::train::find_commit(run, steps); };
-  const auto write = [](sk::train::CommitFolder& run, auto& steps) {
-    sk::train::CommitWriter writer(run, {}, steps);
+  const auto lock = [](sk::train::CommitFolder& run, auto& training) { sk::train::detail::lock_for_ranks(run, training); };
+  const auto find = [](sk::train::CommitFolder& run, auto& training) { (void)sk::train::find_commit(run, training); };
+  const auto write = [](sk::train::CommitFolder& run, auto& training) {
+    sk::train::CommitWriter writer(run, {}, training);
     writer.commit({{}, {}, {}, {}, {}});
   };
   auto words = said("file", "run", lock);
@@ -338,12 +338,13 @@ TEST_CASE("where one rank cannot read a commit, no rank takes anything of it", "
     trainer.fit(points.set(), options_of(1));
     const std::vector<float> before = weights();
     sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
-    sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
+    sk::train::detail::FittedTrainingOf training(trainer.train_step(), kept);
     const auto rank = static_cast<std::size_t>(world.rank());
-    words[rank] = said([&] { (void)sk::train::detail::load_commit(folder / (rank == 0 ? "run/step_00000004" : "none"), steps); });
+    words[rank] =
+        said([&] { (void)sk::train::detail::load_commit(folder / (rank == 0 ? "run/step_00000004" : "none"), training); });
     changed[rank] = weights() != before;
     world.barrier();
-    (void)sk::train::detail::load_commit(folder / "run/step_00000004", steps);
+    (void)sk::train::detail::load_commit(folder / "run/step_00000004", training);
     changed[rank] += weights() != before ? 0 : 1;
   });
   CHECK_THAT(words[0], Catch::Contains("fit: rank 1 could not load "));

@@ -12,7 +12,7 @@
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/train/fit_figures.hpp>
-#include <skein/train/fit_steps_of.hpp>
+#include <skein/train/fitted_training_of.hpp>
 #include <skein/train/trainer.hpp>
 
 namespace sk = skein;
@@ -30,7 +30,7 @@ struct Fixture {
   sk::Trainer<sk::Model<Net, sk::Shape<4>>, nn::CrossEntropy, sk::optim::Sgd> trainer{model, nn::CrossEntropy{},
                                                                                       sk::optim::Sgd{.lr = 0.5f}};
   sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
-  FitStepsOf<std::remove_cvref_t<decltype(trainer.train_step())>> steps{trainer.train_step(), kept};
+  FittedTrainingOf<std::remove_cvref_t<decltype(trainer.train_step())>> training{trainer.train_step(), kept};
 
   Fixture() {
     for (long i = 0; i < 23; ++i) y(i) = static_cast<std::int32_t>(i % 3);
@@ -41,43 +41,43 @@ struct Fixture {
 TEST_CASE("the batches of a fit: their order, and memory for the last and the validation's") {
   Fixture f;
   const auto set = sk::data::from_tensors(f.x, f.y);
-  const FitFacts facts = f.steps.facts();
+  const FitFacts facts = f.training.facts();
   const sk::FitOptions options{.batch = 5, .validate = set, .threads = 1};
-  FitBatches<float> batches(f.steps, set, options, facts, sk::Seed{9});
+  FitBatches<float> batches(f.training, set, options, facts, sk::Seed{9});
   CHECK(batches.training().steps() == 5);
   REQUIRE(batches.validation());
   CHECK(batches.validation()->steps() == 5);
   const sk::train::EpochOrder order = batches.order();
   CHECK((order.seed == 9 && order.batch == 5 && order.samples == 23 && order.shards == 0));
   CHECK((order.shuffle && order.keeps_last));
-  batches.reserve(f.steps, {.threads = 1});
-  CHECK(f.steps.capacity() >= 5);
-  for (const auto& batch : batches.training().epoch(0)) f.steps.step(batch, {});
-  CHECK(f.steps.steps() == 5);
+  batches.reserve(f.training, {.threads = 1});
+  CHECK(f.training.capacity() >= 5);
+  for (const auto& batch : batches.training().epoch(0)) f.training.step(batch, {});
+  CHECK(f.training.steps() == 5);
 
   const sk::FitOptions others{.batch = 5, .threads = 1, .loader = {.shuffle = false, .last = sk::data::LastBatch::drop}};
-  FitBatches<float> dropping(f.steps, set, others, facts, sk::Seed{9});
+  FitBatches<float> dropping(f.training, set, others, facts, sk::Seed{9});
   CHECK(dropping.training().steps() == 4);
   CHECK(!dropping.validation());
   CHECK((!dropping.order().shuffle && !dropping.order().keeps_last));
 
   const sk::FitOptions large{.batch = 64, .threads = 1, .loader = {.last = sk::data::LastBatch::drop}};
-  CHECK_THROWS_AS(FitBatches<float>(f.steps, set, large, facts, sk::Seed{9}), sk::ArgumentError);
+  CHECK_THROWS_AS(FitBatches<float>(f.training, set, large, facts, sk::Seed{9}), sk::ArgumentError);
 }
 
 TEST_CASE("the shards of Partition::local decide the order of samples by their sizes") {
   Fixture f;
   const auto set = sk::data::from_tensors(f.x, f.y);
   const sk::FitOptions options{.batch = 5, .threads = 1, .loader = {.partition = sk::data::Partition::local}};
-  FitBatches<float> batches(f.steps, set, options, f.steps.facts(), sk::Seed{9});
+  FitBatches<float> batches(f.training, set, options, f.training.facts(), sk::Seed{9});
   CHECK(batches.order().samples == 23);
   CHECK(batches.order().shards != 0);
 }
 
 TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, and what is left") {
   Fixture f;
-  FitFacts facts = f.steps.facts();
-  FitFigures<float> figures(f.steps, facts);
+  FitFacts facts = f.training.facts();
+  FitFigures<float> figures(f.training, facts);
   const double before = sk::seconds_now();
   figures.begin(before);
   figures.begin_epoch(0);
@@ -115,8 +115,8 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
 
 TEST_CASE("samples a second are of the samples that this fit has trained on, not of those before a file was saved") {
   Fixture f;
-  const FitFacts facts = f.steps.facts();
-  FitFigures<float> figures(f.steps, facts);
+  const FitFacts facts = f.training.facts();
+  FitFigures<float> figures(f.training, facts);
   figures.begin(sk::seconds_now());
   figures.begin_epoch(900'000'000'000);
   sk::train::TrainingPosition at;

@@ -46,8 +46,8 @@ constexpr train::EpochOrder order{.seed = 7, .batch = 10, .samples = 40};
 /// As a file has it: within the third epoch of a fit that began after two others and 30 steps.
 train::FileRecords records() {
   train::FileRecords r;
-  r.place.base = 2, r.place.epoch = 1, r.place.step = 3, r.place.running = true, r.place.first_step = 30;
-  r.place.order = order;
+  r.position.base = 2, r.position.epoch = 1, r.position.step = 3, r.position.running = true, r.position.first_step = 30;
+  r.position.order = order;
   return r;
 }
 }  // namespace
@@ -141,7 +141,7 @@ TEST_CASE("on rank 0 too callbacks may be others where the loaded fit had made a
   FitState state;
   Training training;
   train::FileRecords saved = records();
-  saved.place.step = 0, saved.place.running = false;
+  saved.position.step = 0, saved.position.running = false;
   saved.callbacks.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   state.resume({}, std::move(saved));
   training.own_rank = 0;
@@ -157,8 +157,8 @@ TEST_CASE("on rank 0 too callbacks may be others where the loaded fit has ended 
   const auto bytes = train::to_bytes(train::Callbacks{stopping});
   train::FileRecords saved = records();
   saved.callbacks.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  SECTION("after all its epochs") { saved.place.step = 0, saved.place.running = false; }
-  SECTION("since a callback has ended it") { saved.place.ended = true; }
+  SECTION("after all its epochs") { saved.position.step = 0, saved.position.running = false; }
+  SECTION("since a callback has ended it") { saved.position.ended = true; }
   FitState state;
   state.resume({}, std::move(saved));
   train::EarlyStopping same;
@@ -196,8 +196,8 @@ TEST_CASE("sums that are each rank's own are written for each of them, and each 
   CHECK(at.sums.weight == 102);
   CHECK(at.sums_of_ranks == std::vector<double>{100, 100, 100, 101, 102, 103});
   train::FileRecords saved = records();
-  saved.place.sums = {5, 6, 7};
-  saved.place.sums_of_ranks = {10, 20, 30, 1, 2, 3};
+  saved.position.sums = {5, 6, 7};
+  saved.position.sums_of_ranks = {10, 20, 30, 1, 2, 3};
   FitState state;
   SECTION("of as many ranks") {
     state.resume(facts, std::move(saved));
@@ -205,7 +205,7 @@ TEST_CASE("sums that are each rank's own are written for each of them, and each 
     CHECK(state.position().sums.correct == 3);
   }
   SECTION("of another number: rank 0 has those of all") {
-    saved.place.sums_of_ranks = {1, 2, 3};
+    saved.position.sums_of_ranks = {1, 2, 3};
     state.resume(facts, std::move(saved));
     CHECK(state.position().sums.loss == 0);
   }

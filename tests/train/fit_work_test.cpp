@@ -10,7 +10,7 @@
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/train/agree_on_control.hpp>
-#include <skein/train/fit_steps_of.hpp>
+#include <skein/train/fitted_training_of.hpp>
 #include <skein/train/trainer.hpp>
 
 namespace sk = skein;
@@ -30,25 +30,25 @@ struct Fixture {
   Model model{sk::Seed{1}};
   Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.5f}};
   sk::train::WeightsCopy<Step> kept;
-  FitStepsOf<Step> steps{trainer.train_step(), kept};
+  FittedTrainingOf<Step> training{trainer.train_step(), kept};
   sk::data::DatasetView set = sk::data::from_tensors(x, y);
   sk::FitOptions options{.epochs = 2, .batch = 5, .clip_norm = 3, .threads = 1, .step = {.accumulate = 2}};
-  FitFacts facts = steps.facts();
-  FitBatches<float> batches{steps, set, options, facts, sk::Seed{9}};
-  sk::train::TrainingPosition place;
-  FitWork<float> work{steps, options, batches, facts, place};
+  FitFacts facts = training.facts();
+  FitBatches<float> batches{training, set, options, facts, sk::Seed{9}};
+  sk::train::TrainingPosition position;
+  FitWork<float> work{training, options, batches, facts, position};
 };
 }  // namespace
 
 TEST_CASE("updates of an epoch: one for each two of five batches, the last one alone") {
   Fixture f;
-  CHECK(updates_of_epoch(f.steps, f.batches.training(), 1) == 5);
-  CHECK(updates_of_epoch(f.steps, f.batches.training(), 2) == 3);
+  CHECK(updates_of_epoch(f.training, f.batches.training(), 1) == 5);
+  CHECK(updates_of_epoch(f.training, f.batches.training(), 2) == 3);
 }
 
 TEST_CASE("the options of a step: which batch of an accumulation it is, the rate, a key of its own") {
   Fixture f;
-  f.place.rate_factor = 0.25;
+  f.position.rate_factor = 0.25;
   std::vector<sk::optim::StepOptions> steps;
   int pending = 0;
   for (const auto& batch : f.batches.training().epoch(0)) {
@@ -70,11 +70,11 @@ TEST_CASE("what callbacks ask for: the rate is the position's, weights are kept 
   Fixture f;
   f.work.control.set_rate_factor(0.5);
   agree_on_control(f.work);
-  CHECK(f.place.rate_factor == 0.5);
-  CHECK(!f.steps.has_kept_weights());
+  CHECK(f.position.rate_factor == 0.5);
+  CHECK(!f.training.has_kept_weights());
   f.work.control.keep_weights();
   agree_on_control(f.work);
-  CHECK(f.steps.has_kept_weights());
+  CHECK(f.training.has_kept_weights());
   CHECK((!f.work.control.keeps_weights() && f.work.control.rate_factor() == 0.5 && !f.work.control.stopping()));
   f.facts.serves = true;
   CHECK_THROWS_WITH(agree_on_control(f.work), Catch::Contains("asks for another rate, but the servers"));
@@ -93,7 +93,7 @@ TEST_CASE("a signal that the ranks have heard ends the fit, by its name") {
 TEST_CASE("an evaluation asks of a training no more than one pass over a data set does") {
   Fixture f;
   FitLoop<float> loop;
-  EvaluatedTraining<float>& training = f.steps;
+  EvaluatedTraining<float>& training = f.training;
   sk::EvaluateOptions options{.batch = 5};
   const sk::train::Scores scores = loop.evaluate(training, f.set, options);
   CHECK(scores.loss == f.trainer.evaluate(f.set, {.batch = 5}).loss);

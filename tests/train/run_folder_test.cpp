@@ -568,8 +568,8 @@ TEST_CASE("ranks that do not see the same folder are told", "[train]") {
       Model model{sk::Seed{3}};
       sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::DataParallel{world}};
       sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
-      sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
-      (void)sk::train::find_commit(run, steps);
+      sk::train::detail::FittedTrainingOf training(trainer.train_step(), kept);
+      (void)sk::train::find_commit(run, training);
     });
   };
   CHECK_THROWS_WITH(run("nothing"), Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("all ranks share"));
@@ -588,8 +588,8 @@ TEST_CASE("ranks that do not see the same folder are told", "[train]") {
                   Model model{sk::Seed{3}};
                   sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::DataParallel{world}};
                   sk::train::WeightsCopy<std::remove_cvref_t<decltype(trainer.train_step())>> kept;
-                  sk::train::detail::FitStepsOf steps(trainer.train_step(), kept);
-                  (void)sk::train::find_commit(run, steps);
+                  sk::train::detail::FittedTrainingOf training(trainer.train_step(), kept);
+                  (void)sk::train::find_commit(run, training);
                 }),
       Catch::Contains("none of them is whole: ") && Catch::Contains("another rank cannot read it, or reads another"));
 }

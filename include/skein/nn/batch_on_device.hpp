@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A batch of the host where an executor wants it: as it is where the model is on the host too, else a blocking copy, for
-// hand-written loops. (A training stages its batches ahead of the steps: train/step/step_device.hpp.)
+// hand-written loops. (A training copies its batches ahead of the steps: train/cuda/batch_upload.hpp.)
 #pragma once
 #include <concepts>
 #include <cstdint>

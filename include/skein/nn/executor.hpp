@@ -154,8 +154,8 @@ class Executor {
   /// What an unweighted loss divides by: labels, or samples times outputs.
   static constexpr double expected_batch_weight(long samples) { return nn::expected_weight<Loss>(sizes.output, samples); }
 
-  /// What the device reads of a step, beside the batch. The calling thread has entered memory().
-  nn::StepMemory<Device>& memory() { return step_memory_; }
+  /// What the device reads of a step, beside the batch. The calling thread has entered step_memory().
+  nn::StepMemory<Device>& step_memory() { return step_memory_; }
   /// Before the parts, also before those that a device replays: the numbers of the step go to the device, and its sums are those
   /// of training from now on, or of an evaluation. Does not wait.
   void begin(const View& batch, const nn::PassCall& call, bool evaluation = false) {

@@ -18,9 +18,9 @@ template <class Scalar> void stop_at_signal(FitWork<Scalar>& work, const double*
 
 /// Keeps them for the callback of this name.
 template <class Scalar> void keep_weights(FitWork<Scalar>& work, const std::string& name) {
-  work.steps.keep_weights();
-  work.place.kept_by = name;
-  work.control.agree_to_keep(false, work.place.rate_factor);
+  work.training.keep_weights();
+  work.position.kept_by = name;
+  work.control.agree_to_keep(false, work.position.rate_factor);
 }
 
 /// What callbacks asked for becomes what all ranks do: they stop and keep weights where one asks to; the rate is rank 0's.
@@ -31,19 +31,19 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
   if (facts.ranks > 1) {
     double asked[7] = {control.stopping() ? 1.0 : 0.0, keeps ? 1.0 : 0.0, facts.rank == 0 ? control.rate_factor() : 0.0,
                        control.finishing() ? 1.0 : 0.0};
-    work.signals.count(work.steps.signal_of_servers(), asked + 4);
-    work.steps.reduce(asked);
+    work.signals.count(work.training.signal_of_servers(), asked + 4);
+    work.training.reduce(asked);
     control.agree_to_stop(asked[0] > 0);
     control.agree_to_finish(asked[3] > 0);
     control.agree_to_keep(asked[1] > 0, asked[2]);
     stop_at_signal(work, asked + 4);
   } else {
     double own[3];
-    work.signals.count(work.steps.signal_of_servers(), own);
+    work.signals.count(work.training.signal_of_servers(), own);
     stop_at_signal(work, own);
   }
-  work.place.rate_factor = control.rate_factor();
-  if (facts.serves && work.place.rate_factor != 1)
+  work.position.rate_factor = control.rate_factor();
+  if (facts.serves && work.position.rate_factor != 1)
     throw ArgumentError(
         "fit: a callback asks for another rate, but the servers that make the updates hear of none: take a .schedule");
   if (!control.keeps_weights()) return;
@@ -53,8 +53,8 @@ template <class Scalar> void agree_on_control(FitWork<Scalar>& work) {
 /// An exception ends the fit of this rank: a file that is saved now has no batch behind the last step, and what callbacks have
 /// asked for before one of them threw.
 template <class Scalar> void take_control_alone(FitWork<Scalar>& work) {
-  work.steps.give_up_accumulation();
-  work.place.rate_factor = work.control.rate_factor();
+  work.training.give_up_accumulation();
+  work.position.rate_factor = work.control.rate_factor();
   if (work.control.keeps_weights()) try {
       keep_weights(work, work.callbacks.keeper());
     } catch (...) {  // the exception that ends the fit is the one to hear of
@@ -64,18 +64,19 @@ template <class Scalar> void take_control_alone(FitWork<Scalar>& work) {
 /// What a callback of any rank wants of the fit that begins: records of steps, after which all ranks agree then; the weights that
 /// a loaded training kept, which are nobody's else.
 template <class Scalar> void agree_on_callbacks(FitWork<Scalar>& work) {
-  double wanted[2] = {work.callbacks.wants_steps() ? 1.0 : 0.0, work.callbacks.keeps_weights_of(work.place.kept_by) ? 1.0 : 0.0};
-  work.steps.reduce(wanted);
+  double wanted[2] = {work.callbacks.wants_steps() ? 1.0 : 0.0,
+                      work.callbacks.keeps_weights_of(work.position.kept_by) ? 1.0 : 0.0};
+  work.training.reduce(wanted);
   work.steps_wanted = wanted[0] > 0;
   if (wanted[1] > 0) return;
-  work.steps.forget_kept_weights();
-  work.place.kept_by.clear();
+  work.training.forget_kept_weights();
+  work.position.kept_by.clear();
 }
 
 /// All ranks throw after what all have done together.
 template <class Scalar> [[noreturn]] void leave_by_signal(FitWork<Scalar>& work) {
-  (void)work.steps.texts_of_all({});  // ranks that serve take part
-  throw Interrupted(work.signals.ending(), ended_by_signal(work.signals.ending(), work.steps.steps(),
+  (void)work.training.texts_of_all({});  // ranks that serve take part
+  throw Interrupted(work.signals.ending(), ended_by_signal(work.signals.ending(), work.training.steps(),
                                                            work.options.checkpoint.folder.path(), work.facts.serves));
 }
 
@@ -85,15 +86,15 @@ template <class Scalar> void look_for_signal(FitWork<Scalar>& work) {
   const FitFacts& facts = work.facts;
   if (!signals.updated()) return;
   if (facts.ranks == 1) {
-    if (signals.heard(work.steps.signal_of_servers()) != 0) agree_on_control(work);
+    if (signals.heard(work.training.signal_of_servers()) != 0) agree_on_control(work);
     return;
   }
-  if (work.steps_wanted || !facts.asks || !signals.due([&] { return work.steps.all_met(); })) return;
+  if (work.steps_wanted || !facts.asks || !signals.due([&] { return work.training.all_met(); })) return;
   double heard[4] = {};
-  signals.count(work.steps.signal_of_servers(), heard);
+  signals.count(work.training.signal_of_servers(), heard);
   const double now = seconds_now();
   if (facts.rank == 0) heard[3] = signals.next_round(now);
-  work.steps.reduce(heard);
+  work.training.reduce(heard);
   signals.asked(now, heard[3]);
   stop_at_signal(work, heard);
 }

@@ -52,7 +52,7 @@ void describe(const optim::Groups& groups, NamedValues& to);
 /// The kinds and options of a network's layers, by their names in it: what shapes and costs do not say.
 void describe(std::span<const plan::LayerNode> layers, std::span<const plan::PathPart> paths, NamedValues& to);
 /// Where a training stands.
-void describe(const TrainingPosition& place, std::int64_t steps, NamedValues& to);
+void describe(const TrainingPosition& position, std::int64_t steps, NamedValues& to);
 
 namespace detail {
 /// The hashes of a rank, as they travel.

@@ -187,8 +187,8 @@ SKEIN_INLINE void describe(std::span<const plan::LayerNode> layers, std::span<co
   }
 }
 
-SKEIN_INLINE void describe(const TrainingPosition& place, std::int64_t steps, NamedValues& to) {
-  to.of("").add("the number of epochs done", place.base + place.epoch).add("the step within the epoch", place.step);
+SKEIN_INLINE void describe(const TrainingPosition& position, std::int64_t steps, NamedValues& to) {
+  to.of("").add("the number of epochs done", position.base + position.epoch).add("the step within the epoch", position.step);
   to.add("the number of optimizer steps done", steps);
 }
 

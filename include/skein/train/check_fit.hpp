@@ -26,11 +26,11 @@ inline void check_replica_options(const FitFacts& facts, std::int64_t every) {
 }
 
 /// Throws the ArgumentError of a fit that is asked for fewer epochs than its commit has had; `about` the commit.
-[[noreturn]] inline void refuse_fewer_epochs(const std::string& about, const TrainingPosition& place, int epochs) {
+[[noreturn]] inline void refuse_fewer_epochs(const std::string& about, const TrainingPosition& position, int epochs) {
   throw ArgumentError(
       text("fit: {}{}: its weights are not those of {} epochs; ask for more .epochs, give another "
            ".checkpoint.folder to begin anew, or load() the commit to use it as it is",
-           about, place.step > 0 ? text(" and {} steps of the next", place.step) : std::string(), epochs));
+           about, position.step > 0 ? text(" and {} steps of the next", position.step) : std::string(), epochs));
 }
 
 /// Throws ArgumentError where a setting that is an enumeration has another number than its values.

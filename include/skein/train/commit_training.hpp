@@ -33,7 +33,7 @@ void lock_for_ranks(CommitFolder& folder, SavedTraining& training);
 void say_skipped(const FoundCommit& found, const std::string& folder);
 /// What of a commit is looked at before anything of it is taken.
 struct CommitRecords {
-  TrainingPosition place{};
+  TrainingPosition position{};
   KeptObjects kept{};
 };
 /// All ranks: those of a commit that find_commit() has found. Where one cannot read them, all throw.

@@ -122,7 +122,7 @@ SKEIN_INLINE CommitRecords records_of_commit(const std::string& path, SavedTrain
   CommitRecords records;
   read_on_all(path, training, [&](const FileRead&) {
     CheckpointReader reader(path, Verify::Table);
-    reader.read_object("place", records.place);
+    reader.read_object("place", records.position);
     records.kept.read(reader);
   });
   return records;

@@ -46,7 +46,7 @@ SKEIN_INLINE void CommitWriter::commit(const RecordsView& records) {
   detail::add_training(writer_, training_, records, {.whole = false, .snapshot = options_.async ? &memory_ : nullptr}, failure_);
   if (options_.async) training_.saved();
   facts_ = {{"step", std::to_string(step_)},
-            {"epoch", std::to_string(records.place.base + records.place.epoch)},
+            {"epoch", std::to_string(records.position.base + records.position.epoch)},
             {"placement", training_.placement()}};
   begin(Stage::shards);
   if (!options_.async) finish();

@@ -56,7 +56,7 @@ template <class T> concept IsTrainStep = BindsTraining<T> &&
   t.give_up_accumulation();  // batches of a step that will not be made
   { t.evaluate(batch, true) } -> std::same_as<typename T::Sums>;
   { c.outputs() } -> std::convertible_to<const typename T::Scalar*>;  // of the batch that was evaluated
-  t.memory().enter();
+  t.step_memory().enter();
   { c.totals() } -> std::convertible_to<nn::LossSums>;
   t.set_totals(nn::LossSums{});
   { c.steps() } -> std::convertible_to<std::int64_t>;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "../data/loader.hpp"
-#include "fit_steps.hpp"
+#include "fitted_training.hpp"
 #include "history.hpp"
 
 namespace skein::inline SKEIN_ABI::train::detail {

@@ -10,7 +10,7 @@
 #include "../data/loader.hpp"
 #include "check_fit.hpp"
 #include "evaluate_loader.hpp"
-#include "fit_steps.hpp"
+#include "fitted_training.hpp"
 #include "options.hpp"
 #include "training_position.hpp"
 

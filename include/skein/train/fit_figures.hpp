@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../core/clock.hpp"
-#include "fit_steps.hpp"
+#include "fitted_training.hpp"
 #include "progress.hpp"
 #include "records.hpp"
 #include "training_position.hpp"
@@ -25,13 +25,13 @@ inline int epochs_in_all(std::int64_t before, int epochs) {
 /// The figures of one fit on one rank.
 template <class Scalar> class FitFigures {
  public:
-  FitFigures(FitSteps<Scalar>& steps, const FitFacts& facts) : steps_(steps), facts_(facts) {}
+  FitFigures(FittedTraining<Scalar>& training, const FitFacts& facts) : training_(training), facts_(facts) {}
 
   /// The first step is next.
   void begin(double now) { start_ = last_ = now; }
   /// `samples`: that were before, of all ranks, where an epoch goes on.
   void begin_epoch(std::int64_t samples) {
-    epoch_ = seconds_now(), exposed_ = steps_.exposed_seconds();
+    epoch_ = seconds_now(), exposed_ = training_.exposed_seconds();
     own_ = samples / facts_.parts, before_ = samples;
   }
   void count_step() { ++steps_done_; }
@@ -41,13 +41,13 @@ template <class Scalar> class FitFigures {
   EpochRecord epoch(const TrainingPosition& at, const nn::LossSums& sums, double factor) const {
     EpochRecord record;
     record.epoch = static_cast<int>(at.base + at.epoch) + 1;
-    record.step = steps_.steps();
+    record.step = training_.steps();
     record.training.loss = mean_of(sums);
     if (facts_.labels && at.samples > 0) record.training.accuracy = accuracy(sums, at.samples);
-    record.learning_rate = steps_.rate() * factor;
+    record.learning_rate = training_.rate() * factor;
     const double trained = seconds_of_epoch();
     if (at.samples > before_) record.samples_per_second = static_cast<double>(at.samples - before_) / trained;
-    record.exposed_communication = (steps_.exposed_seconds() - exposed_) / trained;
+    record.exposed_communication = (training_.exposed_seconds() - exposed_) / trained;
     return record;
   }
   double seconds_of_epoch() const { return seconds_now() - epoch_; }
@@ -56,14 +56,14 @@ template <class Scalar> class FitFigures {
   StepRecord step(const nn::LossSums& sums, const StepSamples& samples, int epoch, double factor) {
     const double now = seconds_now(), before = std::exchange(last_, now);
     StepRecord record;
-    record.step = steps_.steps();
+    record.step = training_.steps();
     record.epoch = epoch;
     record.loss = mean_of(sums);
     if (facts_.labels) record.accuracy = accuracy(sums, facts_.local_sums ? samples.own : samples.all);
-    record.learning_rate = steps_.rate() * factor;
+    record.learning_rate = training_.rate() * factor;
     record.seconds = now - before;
     record.samples_per_second = static_cast<double>(samples.all) / record.seconds;
-    record.exposed_communication = (steps_.exposed_seconds() - exposed_) / std::max(1e-9, now - epoch_);
+    record.exposed_communication = (training_.exposed_seconds() - exposed_) / std::max(1e-9, now - epoch_);
     return record;
   }
   /// When the last step was recorded.
@@ -80,7 +80,7 @@ template <class Scalar> class FitFigures {
     if (facts_.labels) state.accuracy = accuracy(at.sums, facts_.local_sums ? own_ : at.samples);
     const double passed = std::max(1e-9, now - epoch_);
     state.samples_per_second = static_cast<double>(at.samples - before_) / passed;
-    if (facts_.ranks > 1) state.exposed_communication = (steps_.exposed_seconds() - exposed_) / passed;
+    if (facts_.ranks > 1) state.exposed_communication = (training_.exposed_seconds() - exposed_) / passed;
     const std::int64_t left = (epochs - at.epoch) * steps - at.step;
     state.seconds_left = seconds_left(now - start_, steps_done_, steps_done_ + left);
     return state;
@@ -95,7 +95,7 @@ template <class Scalar> class FitFigures {
     return asked > 0 ? sums.correct / asked : not_measured;
   }
 
-  FitSteps<Scalar>& steps_;
+  FittedTraining<Scalar>& training_;
   const FitFacts& facts_;
   double start_ = 0, last_ = 0;            // seconds: the fit's begin, the last recorded step
   double epoch_ = 0, exposed_ = 0;         // the epoch's begin, exposed seconds until then

@@ -35,21 +35,23 @@ enum class FitMoment {
 /// The state of one training. It knows nothing of steps or networks.
 class FitState {
  public:
-  const TrainingPosition& position() const { return place_; }
-  TrainingPosition& position() { return place_; }
+  const TrainingPosition& position() const { return position_; }
+  TrainingPosition& position() { return position_; }
   /// The history of the fit that is going on, or that was stopped.
   const History& history() const { return history_; }
   History& history() { return history_; }
   /// The number of the epoch that is going on, over all fits, from 1.
-  int epoch_number() const { return static_cast<int>(place_.base + place_.epoch) + 1; }
+  int epoch_number() const { return static_cast<int>(position_.base + position_.epoch) + 1; }
 
   /// It becomes what a file says, and goes on from there at the next fit.
   void resume(const FitFacts& facts, FileRecords&& records);
   /// A loaded one whose fit has not begun; and whether that fit goes on with it, or begins anew with its weights.
   bool loaded() const { return moment_ == FitMoment::loaded; }
-  bool goes_on() const { return loaded() && (place_.running || place_.epoch > 0); }
+  bool goes_on() const { return loaded() && (position_.running || position_.epoch > 0); }
   /// Epochs before the next fit.
-  std::int64_t epochs_before() const { return goes_on() ? place_.base : place_.base + place_.epoch + (place_.step > 0 ? 1 : 0); }
+  std::int64_t epochs_before() const {
+    return goes_on() ? position_.base : position_.base + position_.epoch + (position_.step > 0 ? 1 : 0);
+  }
   /// The seed of the samples' order: the one asked for, else that of a training that is loaded, for its next fit, else the
   /// model's.
   Seed seed_of(Seed asked, Seed of_model) const;
@@ -64,7 +66,7 @@ class FitState {
   /// There is no fit to be made: the callbacks become those of the file.
   void end_without_fit(Callbacks& callbacks, int rank);
   /// The fit of a rank that serves is over.
-  void served() { place_.running = false, moment_ = FitMoment::outside_epoch; }
+  void served() { position_.running = false, moment_ = FitMoment::outside_epoch; }
 
   /// The first step of an epoch is next; its last one was made.
   void enter_epoch() { moment_ = FitMoment::in_epoch; }
@@ -86,7 +88,7 @@ class FitState {
   /// They get the states of the loaded training.
   void go_on_with(Callbacks& callbacks, int rank) const;
 
-  TrainingPosition place_{};
+  TrainingPosition position_{};
   History history_{};
   Seed loaded_seed_{};              // of a loaded training, until its fit begins
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on

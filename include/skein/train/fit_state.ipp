@@ -32,21 +32,21 @@ SKEIN_INLINE void reduce_sums(TrainingPosition& at, const FitFacts& facts, Saved
 }
 
 SKEIN_INLINE void FitState::resume(const FitFacts& facts, FileRecords&& records) {
-  place_ = records.place;
+  position_ = records.position;
   if (facts.local_sums) {
-    const auto& all = place_.sums_of_ranks;
+    const auto& all = position_.sums_of_ranks;
     if (facts.rank < facts.ranks && all.size() == 3 * static_cast<std::size_t>(facts.ranks)) {
       const double* const own = all.data() + 3 * facts.rank;
-      place_.sums = {own[0], own[1], own[2]};
+      position_.sums = {own[0], own[1], own[2]};
     } else if (facts.rank != 0) {
-      place_.sums = {};  // the file's are of all ranks
+      position_.sums = {};  // the file's are of all ranks
     }
   }
   history_ = std::move(records.history);
   callback_state_ = std::move(records.callbacks);
   callback_failure_.clear();
   loaded_optimizer_ = std::move(records.optimizer);
-  loaded_seed_ = Seed{place_.order.seed};
+  loaded_seed_ = Seed{position_.order.seed};
   moment_ = FitMoment::loaded;
 }
 
@@ -62,35 +62,35 @@ SKEIN_INLINE void FitState::describe(Seed asked, Seed of_model, NamedValues& to)
 
 SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, Callbacks& callbacks, SavedTraining& training) {
   if (goes_on()) {  // where it cannot, nothing is changed: the next fit goes on, if that can
-    check_order(place_, order);
-    if (place_.step > steps)
-      throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
+    check_order(position_, order);
+    if (position_.step > steps)
+      throw ArgumentError("fit: the loaded training was at step " + std::to_string(position_.step) +
                           " of its epoch, this data set and batch have " + std::to_string(steps) +
                           ": go on with the same .batch and data");
     go_on_with(callbacks, training.rank());
-    if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), place_, order);
+    if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), position_, order);
   } else {
-    place_.base = epochs_before();
-    place_.epoch = place_.step = 0;
-    place_.sums = {};
-    place_.samples = 0;
-    place_.rate_factor = 1;
-    place_.kept_by.clear();
-    place_.updates_of_epoch = place_.schedule_shift = 0;
-    place_.first_step = training.steps();
+    position_.base = epochs_before();
+    position_.epoch = position_.step = 0;
+    position_.sums = {};
+    position_.samples = 0;
+    position_.rate_factor = 1;
+    position_.kept_by.clear();
+    position_.updates_of_epoch = position_.schedule_shift = 0;
+    position_.first_step = training.steps();
     history_ = History{};
   }
   callback_state_.clear();
   callbacks_ = &callbacks;
   loaded_optimizer_.clear();
   moment_ = FitMoment::outside_epoch;
-  place_.running = true;
-  place_.ended = false;
-  place_.order = order;
+  position_.running = true;
+  position_.ended = false;
+  position_.order = order;
 }
 
 SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank) const {
-  const bool by_name = !place_.running || place_.ended;
+  const bool by_name = !position_.running || position_.ended;
   constexpr const char* of = "the callbacks of the loaded training";
   if (rank == 0 && !by_name) return from_bytes(byte_span(callback_state_), callbacks, of);
   for (const std::string& name : callbacks.load_by_name(byte_span(callback_state_), of)) say_begins_anew(name, rank);

@@ -22,11 +22,11 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train::detail {
 
 /// Optimizer steps of an epoch; with `from`, those of its batches from there on.
-template <class Scalar> std::int64_t updates_of_epoch(FitSteps<Scalar>& steps, const data::Loader<Scalar>& loader, int accumulate,
-                                                      std::int64_t from = 0) {
-  const std::int64_t batches = loader.steps() - from, each = steps.updates_of(loader.batch());
+template <class Scalar> std::int64_t updates_of_epoch(FittedTraining<Scalar>& training, const data::Loader<Scalar>& loader,
+                                                      int accumulate, std::int64_t from = 0) {
+  const std::int64_t batches = loader.steps() - from, each = training.updates_of(loader.batch());
   if (each == 1 || batches == 0) return (batches + accumulate - 1) / accumulate;
-  return (batches - 1) * each + steps.updates_of(loader.share(loader.steps() - 1).global_count);
+  return (batches - 1) * each + training.updates_of(loader.share(loader.steps() - 1).global_count);
 }
 
 /// Room beforehand, so that a fit of usual length allocates nothing for them: one whose .epochs are but a bound grows as it goes.
@@ -45,8 +45,9 @@ inline bool is_due(std::int64_t every, std::int64_t before, std::int64_t now) {
 
 /// What one fit on one rank works with. Whatever it refers to outlives it.
 template <class Scalar> struct FitWork {
-  FitWork(FitSteps<Scalar>& asked, const FitOptions& o, FitBatches<Scalar>& all, const FitFacts& known, TrainingPosition& at)
-      : steps(asked), options(o), batches(all), facts(known), place(at), callbacks(o.callbacks), metrics(o.metrics),
+  FitWork(FittedTraining<Scalar>& asked, const FitOptions& o, FitBatches<Scalar>& all, const FitFacts& known,
+          TrainingPosition& at)
+      : training(asked), options(o), batches(all), facts(known), position(at), callbacks(o.callbacks), metrics(o.metrics),
         signals(o.interrupt, known, callbacks.wants_steps()), progress(ProgressOptions{.rank = o.progress ? known.rank : 1}),
         judge(asked, known, o), figures(asked, known) {
     const std::int64_t count = updates_of_epoch(asked, all.training(), o.step.accumulate);
@@ -60,22 +61,22 @@ template <class Scalar> struct FitWork {
   /// epochs or shares of the fit goes on at the same place of its epoch.
   void place_schedule() {
     const int each = options.step.accumulate;
-    const std::int64_t before = place.updates_of_epoch, now = updates_of_epoch(steps, batches.training(), each);
-    place.updates_of_epoch = now;
+    const std::int64_t before = position.updates_of_epoch, now = updates_of_epoch(training, batches.training(), each);
+    position.updates_of_epoch = now;
     if (before == 0 || before == now) return;  // steps that were skipped stay so
-    const std::int64_t behind = (place.epoch + 1) * now - updates_of_epoch(steps, batches.training(), each, place.step);
-    place.schedule_shift = behind - (steps.steps() - place.first_step);
+    const std::int64_t behind = (position.epoch + 1) * now - updates_of_epoch(training, batches.training(), each, position.step);
+    position.schedule_shift = behind - (training.steps() - position.first_step);
   }
   /// The factor of the rate in the step that comes, or in one before it. Noted. A schedule without such lengths counts the steps
   /// themselves.
   double factor_of_step(std::int64_t before = 0) {
-    const std::int64_t ahead = options.schedule.wants_lengths() ? place.schedule_shift : 0;
-    const std::int64_t step = steps.steps() - place.first_step + ahead - before;
-    return factor = factor_of(schedule, std::max<std::int64_t>(0, step)) * place.rate_factor;
+    const std::int64_t ahead = options.schedule.wants_lengths() ? position.schedule_shift : 0;
+    const std::int64_t step = training.steps() - position.first_step + ahead - before;
+    return factor = factor_of(schedule, std::max<std::int64_t>(0, step)) * position.rate_factor;
   }
   /// The options of the step of a batch before which so many batches of that step have gone. Notes the factor of the rate.
   optim::StepOptions step_options(const data::Batch<Scalar>& batch, int pending) {
-    const std::int64_t count = batches.training().steps(), number = (place.base + place.epoch) * count + batch.step;
+    const std::int64_t count = batches.training().steps(), number = (position.base + position.epoch) * count + batch.step;
     optim::StepOptions step;
     step.lr_factor = factor_of_step();
     step.clip_norm = options.clip_norm;
@@ -91,18 +92,18 @@ template <class Scalar> struct FitWork {
 
   /// The line of the progress, of the epoch so far.
   void show(double now) {
-    place.sums = steps.totals();
-    judge.look(place.sums, static_cast<int>(place.base + place.epoch) + 1, factor);
-    progress.update(figures.progress(place, batches.training().steps(), options.epochs, now), now);
+    position.sums = training.totals();
+    judge.look(position.sums, static_cast<int>(position.base + position.epoch) + 1, factor);
+    progress.update(figures.progress(position, batches.training().steps(), options.epochs, now), now);
   }
   /// Somebody reads the record of each step.
   bool records_steps() const { return options.record_steps || steps_wanted; }
 
-  FitSteps<Scalar>& steps;
+  FittedTraining<Scalar>& training;
   const FitOptions& options;
   FitBatches<Scalar>& batches;
   const FitFacts& facts;
-  TrainingPosition& place;  // the state's
+  TrainingPosition& position;  // the state's
   Callbacks callbacks;
   std::vector<AnyMetric> metrics;
   FitSignals signals;

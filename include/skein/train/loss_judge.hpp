@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "fit_steps.hpp"
+#include "fitted_training.hpp"
 #include "not_finite.hpp"
 #include "options.hpp"
 #include "progress.hpp"

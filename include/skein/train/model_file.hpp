@@ -29,7 +29,7 @@ namespace skein::inline SKEIN_ABI::train {
 /// What a file has beside arrays: the steps, the place in the data, the history, the callbacks' bytes (what they are is known to
 /// the fit that has them), the kept objects, the optimizer's hyper-parameters.
 struct FileRecords {
-  TrainingPosition place{};
+  TrainingPosition position{};
   History history{};
   std::string callbacks{};
   KeptObjects kept{};
@@ -37,7 +37,7 @@ struct FileRecords {
 };
 /// The records of a file that is to be written, by reference to where they are.
 struct RecordsView {
-  const TrainingPosition& place;
+  const TrainingPosition& position;
   const History& history;
   const std::string& callbacks;
   const KeptObjects& kept;

@@ -184,7 +184,7 @@ SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training
     writer.add_object("optimizer", training.optimizer_lines());
     writer.add_object("loss", training.loss_name());
     writer.add_object("layers", layers_without_weights(training.layers()));
-    writer.add_object("place", records.place);
+    writer.add_object("place", records.position);
     writer.add_object("history", records.history);
     writer.add_object("callbacks", records.callbacks);
     records.kept.write(writer);
@@ -225,8 +225,8 @@ SKEIN_INLINE LoadedTraining load_training(const std::string& path, SavedTraining
   LoadedTraining loaded;
   std::int64_t steps = 0;
   reader.read_object("steps", steps);
-  reader.read_object("place", loaded.records.place);
-  if (steps < loaded.records.place.first_step || steps > (std::int64_t{1} << 53))
+  reader.read_object("place", loaded.records.position);
+  if (steps < loaded.records.position.first_step || steps > (std::int64_t{1} << 53))
     throw FileError(path, -1, text("says that {} optimizer steps were made: it is damaged", steps));
   reader.read_object("history", loaded.records.history);
   reader.read_object("callbacks", loaded.records.callbacks);

@@ -30,11 +30,11 @@ template <class TrainStep, class Use = nn::WeightsUse::Pass> class CallOfTrainer
   CallOfTrainer(OneThread& calls, const char* name, TrainStep& train_step)
       : alone_(calls, name, "give the other thread a Predictor of its own"), train_step_(train_step) {
     if constexpr (!parallel::SplitsModel<typename TrainStep::PolicyState>) use_.emplace(train_step.model().weights().use());
-    if (train_step_.reserved()) train_step_.memory().take_over();
+    if (train_step_.reserved()) train_step_.step_memory().take_over();
   }
   CallOfTrainer(const CallOfTrainer&) = delete;
   ~CallOfTrainer() {
-    if (train_step_.reserved()) train_step_.memory().hand_over();
+    if (train_step_.reserved()) train_step_.step_memory().hand_over();
   }
 
  private:

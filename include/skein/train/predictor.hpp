@@ -45,7 +45,7 @@ template <class Model> class Predictor {
   explicit Predictor(Model& model, const PredictorOptions& options = {})
       : executor_(model, {},
                   {.capacity = options.capacity, .threads = options.threads, .denormals = options.denormals, .training = false}) {
-    executor_.memory().wait();
+    executor_.step_memory().wait();
   }
   /// A model that ends with the statement is refused.
   explicit Predictor(Model&& model, const PredictorOptions& options = {}) : Predictor(model, options) {
@@ -125,7 +125,7 @@ template <class Model> class Predictor {
   }
   /// The next thread's calls go to a stream of its own, and into the same memory.
   Tensor<Scalar, 2, Device> finished(Tensor<Scalar, 2, Device> outputs) {
-    executor_.memory().wait();
+    executor_.step_memory().wait();
     return outputs;
   }
   data::detail::KeptNormalization applied_to(const data::Normalization& set, const Extents& sample) const {
@@ -152,7 +152,7 @@ template <class Model> class Predictor {
   auto forward() {
     return [this](const auto& batch, Scalar* to) {
       (void)executor_.evaluate(batch);
-      [[maybe_unused]] const auto here = executor_.memory().enter();
+      [[maybe_unused]] const auto here = executor_.step_memory().enter();
       constexpr long width = Model::output_extents.count();
       ops::copy_rows<Device>(to, width, executor_.outputs(), Executor::output_pitch, batch.count, width);
     };

@@ -27,7 +27,7 @@ class FitCommits {
  public:
   virtual ~FitCommits() = default;
   /// Looks at where the training of a commit stands and at what is kept with it; what it throws, all ranks throw.
-  using Check = std::function<void(const TrainingPosition& place, const KeptObjects& kept)>;
+  using Check = std::function<void(const TrainingPosition& position, const KeptObjects& kept)>;
   /// Goes on from the newest commit that is whole on all ranks, if it is of a later step than `after`: null where there is none.
   /// All ranks call it. Throws ArgumentError where the newest one, of whatever step, is one of another fit than that which begins
   /// after so many epochs and steps, and what `check` throws, of where the commit's training stands and of what it keeps: before
@@ -35,7 +35,7 @@ class FitCommits {
   virtual std::unique_ptr<LoadedTraining> go_on(std::int64_t after, std::int64_t epochs, std::int64_t first_step,
                                                 const Check& check) = 0;
   /// What is said of a training that has had all its epochs.
-  virtual std::string nothing_to_do(const TrainingPosition& place, int epochs) const = 0;
+  virtual std::string nothing_to_do(const TrainingPosition& position, int epochs) const = 0;
   /// CommitWriter's functions: write a commit of the training as it is now, go on with one that is under way, and end it.
   virtual void commit(const RecordsView& records) = 0;
   virtual void after_step() = 0;

@@ -24,19 +24,19 @@ class CommitsOfFit final : public FitCommits {
     if (found.step < 0) return nullptr;
     path_ = folder_.commit(found.step);
     const CommitRecords records = records_of_commit(path_, training_);
-    const TrainingPosition& place = records.place;
-    if (place.base != epochs || place.first_step != first_step)
+    const TrainingPosition& position = records.position;
+    if (position.base != epochs || position.first_step != first_step)
       throw ArgumentError(text(
           "fit: {} is a commit of another fit, which began after {} epochs and {} steps, this one after {} and {}: give each "
           "fit of a program a .checkpoint.folder of its own",
-          path_, place.base, place.first_step, epochs, first_step));
+          path_, position.base, position.first_step, epochs, first_step));
     if (found.step <= after) return nullptr;
-    check_commit(folder_, training_, [&] { check(place, records.kept); });
+    check_commit(folder_, training_, [&] { check(position, records.kept); });
     return std::make_unique<LoadedTraining>(load_commit(path_, training_));
   }
-  std::string nothing_to_do(const TrainingPosition& place, int epochs) const override {
-    return text("nothing to do: {} has {} of {} epochs{}", path_, place.epoch, epochs,
-                place.ended ? ", where a callback ended the fit" : "");
+  std::string nothing_to_do(const TrainingPosition& position, int epochs) const override {
+    return text("nothing to do: {} has {} of {} epochs{}", path_, position.epoch, epochs,
+                position.ended ? ", where a callback ended the fit" : "");
   }
   void commit(const RecordsView& records) override { writer_.commit(records); }
   void after_step() override { writer_.after_step(); }

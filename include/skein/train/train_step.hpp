@@ -20,6 +20,7 @@
 #include "step/run_stages.hpp"
 #include "step/serving.hpp"
 #include "step/step_arrays.hpp"
+#include "step/step_launch.hpp"
 #include "step/transform.hpp"
 #include "step/update.hpp"
 #include "step/virtual_shards.hpp"
@@ -70,13 +71,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       return;
     executor = nullptr, accumulated_ = 0;  // its gradients are gone: the next step is a new one
     auto made = std::make_unique<Executor>(model(), loss(), options);
+    const long n = options.capacity;
     constexpr bool tokens = is_tokens<typename Model::input>;
     parts_.device.reserve(
-        tokens ? 0 : options.capacity * Executor::input_pitch, tokens ? options.capacity * Model::input::count : 0,
-        Loss::target == nn::TargetKind::label ? options.capacity * labels_each : 0,
-        Loss::target == nn::TargetKind::vector ? options.capacity * nn::batch_rows<Model, Loss>().target_pitch : 0);
+        {.x = tokens ? 0 : n * Executor::input_pitch,
+         .tokens = tokens ? n * Model::input::count : 0,
+         .labels = Loss::target == nn::TargetKind::label ? n * labels_each : 0,
+         .targets = Loss::target == nn::TargetKind::vector ? n * nn::batch_rows<Model, Loss>().target_pitch : 0});
     parts_.buffers.reserve(model().buffers(), model().where());
-    parts_.memory.reserve(*made, Parts::stored, virtual_shards > 0);
+    parts_.update_memory.reserve(*made, Parts::stored, virtual_shards > 0);
     parts_.curvature.attach(*made);
     if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(made->subtree_sums());
     executor = std::move(made), asked_ = options;  // now that all is there: else the next call would take a part for all
@@ -90,7 +93,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     check_step_batch(parts_, given, true);
     optim::check_step(options);
     if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
-    [[maybe_unused]] const auto here = parts_.executor->memory().enter();
+    [[maybe_unused]] const auto here = parts_.executor->step_memory().enter();
     optim::join_accumulation(options.accumulate, accumulated_);
     const auto& batch = parts_.device.upload(given, batch_use(parts_));
     nn::lap(loss(), StepPart::load);
@@ -124,7 +127,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   template <class Batch> Sums evaluate(const Batch& given, bool accumulate = false) {
     check_step_batch(parts_, given, false);
     Executor& run = executor();
-    [[maybe_unused]] const auto here = run.memory().enter();
+    [[maybe_unused]] const auto here = run.step_memory().enter();
     const auto& batch = parts_.device.upload(given, BatchUse::evaluation);
     run.begin(batch, {}, true);
     run.run([&](Worker& w) { run.evaluate(w, batch, accumulate); });
@@ -168,7 +171,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void prepare(long count) { executor().prepare(count); }
   /// The outputs for the samples of the last evaluation, on the model's device, `OutputPitch` values apart.
   const Scalar* outputs() const { return parts_.executor->outputs(); }
-  nn::StepMemory<Device>& memory() { return executor().memory(); }
+  nn::StepMemory<Device>& step_memory() { return executor().step_memory(); }
   PolicyState& policy_state() { return parts_.policy_state; }
   const PolicyState& policy_state() const { return parts_.policy_state; }
   typename Parts::Bound& optimizer() { return parts_.optimizer; }
@@ -199,7 +202,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   bool left_out() const { return left_out_; }
   /// The gradient norm of the last step that was clipped; 0 before. Waits for a device that has it.
   double gradient_norm() const {
-    if constexpr (on_host<Device>) return parts_.memory.norm;
+    if constexpr (on_host<Device>) return parts_.update_memory.norm;
     else return step_ > 0 ? parts_.device.norm(parts_.policy_state) : 0;
   }
 
@@ -238,17 +241,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void launch(State& step, const optim::StepOptions& options) {
     const bool captures = capturable(parts_, step);
     if (options.graph && !captures) note_not_captured(parts_, step);
-    Executor& run = executor();
     try {
-      parts_.device.run(
-          run.memory(), options.graph && captures, [&] { return captured_step_key(parts_, step); },
-          [&] { run.prepare(step.batch->count); }, [&] { run.begin(*step.batch, step.call); },
-          [&] { run.run([&](Worker& w) { Stages::run(w, parts_, step); }); },
-          [&] {
-            if constexpr (!on_host<Device>)
-              if (step.update) DeviceUpdate::update(parts_, step);
-          },
-          [&](bool refused) { return first_refusing(parts_.policy_state, refused); });
+      parts_.device.run(step_memory(), options.graph && captures, StepLaunch<Stages, Parts>{parts_, step});
     } catch (...) {
       if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
       parts_.buffers.give_back(model().buffers());
@@ -263,7 +257,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       return --step_, parts_.buffers.give_back(model().buffers());
     if constexpr (on_host<Device>) parts_.device.add(sums_);
     if constexpr (Model::scales_loss) {
-      const bool overflowed = on_host<Device> && step.look && parts_.memory.overflowed;  // of all; a device sees to it itself
+      const bool overflowed = on_host<Device> && step.look && parts_.update_memory.overflowed;  // a device sees to it itself
       scale_.note(overflowed);
       if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model().buffers());
       if (overflowed) return update_scale();
@@ -282,7 +276,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     else
       return exchanged && !PolicyState::local_sums
                  ? parts_.device.result(nullptr, parts_.tail(), policy_state())
-                 : parts_.device.result(parts_.executor->memory().sums(), nullptr, policy_state());
+                 : parts_.device.result(parts_.executor->step_memory().sums(), nullptr, policy_state());
   }
 
   Parts parts_;

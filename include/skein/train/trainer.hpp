@@ -16,7 +16,7 @@
 #include "check_served.hpp"
 #include "data_check.hpp"
 #include "fit_loop.hpp"
-#include "fit_steps_of.hpp"
+#include "fitted_training_of.hpp"
 #include "history.hpp"
 #include "model_file.hpp"
 #include "model_in_fit.hpp"
@@ -81,8 +81,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
     prepared_.begin_fit(train, options.validate, kept_, policy_state().rank());
     if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_, "fit");
-    Steps steps(train_step_, kept_weights_);
-    return loop_.run(steps, train, options, kept_);
+    Training training(train_step_, kept_weights_);
+    return loop_.run(training, train, options, kept_);
   }
 
   using RefusedFits::fit;
@@ -96,8 +96,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     agree_on_evaluation(data, options);
     train::check_data<Model, Loss>(data, "evaluated");
     prepared_.check_samples(kept_, data, "evaluate", policy_state().rank());
-    Steps steps(train_step_, kept_weights_);
-    return loop_.evaluate(steps, data, options);
+    Training training(train_step_, kept_weights_);
+    return loop_.evaluate(training, data, options);
   }
 
   /// The outputs for each row of x, (samples, outputs). This rank alone; under a Pipeline all its ranks call it, with the same
@@ -136,10 +136,11 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const comm::InPublicCall here(comm::PublicCall::save);
     policy_state().barrier();  // who has not called this is named
     if (policy_state().rank() == 0) prepared_.note_missing(kept_, "save");
-    Steps steps(train_step_, kept_weights_);
+    Training training(train_step_, kept_weights_);
     auto& state = loop_.state();
     train::save_training(
-        path, steps, {loop_.position_for_file(steps), state.history(), state.callback_state(), kept_, state.callback_failure()});
+        path, training,
+        {loop_.position_for_file(training), state.history(), state.callback_state(), kept_, state.callback_failure()});
   }
   /// Writes the weights alone, which a Predictor and load_weights read. A call of this rank alone, which has the whole model
   /// under every policy but a Pipeline. Throws FileError.
@@ -156,17 +157,17 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     const comm::InPublicCall here(comm::PublicCall::load);
     const train::ModelInFit not_in_fit(&model());
     policy_state().barrier();  // who has not called this is named
-    Steps steps(train_step_, kept_weights_);
+    Training training(train_step_, kept_weights_);
     train::LoadedTraining loaded;
     const auto read = [&](const train::FileRead& before_change) {
-      loaded = train::load_training(path, steps, train::Verify::Whole, before_change);
+      loaded = train::load_training(path, training, train::Verify::Whole, before_change);
     };
     if constexpr (several) train::read_on_all_ranks("load", policy_state(), path, read);
     else read({});
-    steps.start_again();
+    training.start_again();
     std::swap(kept_, loaded.records.kept);
     prepared_.forget_fit();
-    loop_.resume(steps, std::move(loaded.records));
+    loop_.resume(training, std::move(loaded.records));
   }
 
   /// The weights of a file alone, without the optimizer's state and the place in the data; where all are taken, also what is kept
@@ -207,7 +208,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   Model& model() const { return train_step_.model(); }
 
  private:
-  using Steps = train::detail::FitStepsOf<TrainStep>;
+  using Training = train::detail::FittedTrainingOf<TrainStep>;
 
   auto& policy_state() {
     calls_.check_there();
@@ -253,21 +254,21 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
       train_step_.serve(factor, options.clip_norm, [&] { return signals.received(); });
       const int signal = policy_state().signal();
       if (signal != 0) signals.taken();
-      Steps steps(train_step_, kept_weights_);
-      steps.finish(0), steps.compare_weights("at the end of fit"), steps.take_kept_weights(), loop_.state().served();
+      Training training(train_step_, kept_weights_);
+      training.finish(0), training.compare_weights("at the end of fit"), training.take_kept_weights(), loop_.state().served();
       if (signal != 0) (void)policy_state().texts_of_all({}), train::leave_served(signal);  // all together
     }
     return {};
   }
 
-  void reserve_for_prediction(long n) { loop_.reserve_for_prediction(Steps(train_step_, kept_weights_), n); }
+  void reserve_for_prediction(long n) { loop_.reserve_for_prediction(Training(train_step_, kept_weights_), n); }
 
   /// forward(batch, to): the outputs of a batch, dense.
   auto forward() {
     return [this](const auto& batch, Scalar* to) {
       const comm::InPublicCall call(comm::PublicCall::predict);  // of a pipeline all ranks
       (void)train_step_.evaluate(batch);
-      [[maybe_unused]] const auto here = train_step_.memory().enter();
+      [[maybe_unused]] const auto here = train_step_.step_memory().enter();
       ops::copy_rows<Device>(to, TrainStep::Width, train_step_.outputs(), TrainStep::OutputPitch, batch.count, TrainStep::Width);
     };
   }

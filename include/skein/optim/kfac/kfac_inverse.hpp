@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <numeric>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "../../core/random.hpp"
@@ -15,16 +14,9 @@
 #include "../../ops/gemm.hpp"
 #include "../../ops/symmetric_inverse.hpp"
 #include "../optimizer.hpp"
+#include "kfac_options.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
-
-/// How Kfac divides by its factors.
-enum class KfacInverse {
-  eigen,     ///< eigenvectors of both: the damping is added to the products of their eigenvalues
-  cholesky,  ///< an inverse of each, with the damping added to its diagonal: less work
-};
-/// "eigen" or "cholesky".
-constexpr std::string_view name_of(KfacInverse how) { return how == KfacInverse::eigen ? "eigen" : "cholesky"; }
 
 /// The trace of a matrix (n, n), by n.
 template <class Scalar> double mean_of_diagonal(long n, std::span<const Scalar> matrix) {

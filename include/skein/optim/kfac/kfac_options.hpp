@@ -3,12 +3,20 @@
 #pragma once
 #include <cmath>
 #include <cstdint>
+#include <string_view>
 
 #include "../../plan/curvature_block.hpp"
 #include "../transform/transform.hpp"
-#include "kfac_inverse.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
+
+/// How Kfac divides by its factors.
+enum class KfacInverse {
+  eigen,     ///< eigenvectors of both: the damping is added to the products of their eigenvalues
+  cholesky,  ///< an inverse of each, with the damping added to its diagonal: less work
+};
+/// "eigen" or "cholesky".
+constexpr std::string_view name_of(KfacInverse how) { return how == KfacInverse::eigen ? "eigen" : "cholesky"; }
 
 /// Has the state of a preconditioner, of the network's layers (optim/kfac/kfac_state.hpp).
 template <class Scalar> class KfacState;

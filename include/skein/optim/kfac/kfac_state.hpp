@@ -17,6 +17,7 @@
 #include "../../core/workers.hpp"
 #include "../groups.hpp"
 #include "kfac_factors.hpp"
+#include "kfac_inverse.hpp"
 #include "kfac_layout.hpp"
 #include "kfac_options.hpp"
 #include "kfac_saved.hpp"

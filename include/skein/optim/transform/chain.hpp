@@ -104,8 +104,8 @@ template <class O, class... Ts> class Chain {
 
   /// Every worker: the stages before the last pass. `step` is the update as it stands (train/step/transform.hpp): its whole(),
   /// scale_by_norm(transform), make_whole(write) and each_tensor(visit).
-  template <class Step> void run_stages(Step& step) const {
-    [&]<int... I>(std::integer_sequence<int, I...>) { (run_stage<I>(step), ...); }
+  template <class Step> void transform_gradient(Step& step) const {
+    [&]<int... I>(std::integer_sequence<int, I...>) { (apply_transform<I>(step), ...); }
     (std::make_integer_sequence<int, count>{});
   }
 
@@ -128,7 +128,7 @@ template <class O, class... Ts> class Chain {
       return detail::Fused<TransformAt<From>, decltype(rest)>{std::get<static_cast<std::size_t>(From)>(transforms_), rest};
     }
   }
-  template <int I, class Step> void run_stage(Step& step) const {
+  template <int I, class Step> void apply_transform(Step& step) const {
     constexpr Needs kind = kinds[static_cast<std::size_t>(I)];
     if constexpr (I >= head && kind != Needs::element) {
       const auto& transform = std::get<static_cast<std::size_t>(I)>(transforms_);

@@ -154,7 +154,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   long capacity() const { return run_.capacity(); }
   /// The outputs for the samples of the last evaluation: see evaluate().
   const Scalar* outputs() const { return run_.outputs(); }
-  nn::StepMemory<Device>& memory() { return memory_; }
+  nn::StepMemory<Device>& step_memory() { return memory_; }
   /// Nothing: all that a pipeline's steps could be, they are.
   static constexpr std::string_view note() { return {}; }
   /// The stages' parameters, buffers and optimizer's arrays, as this process has them and as files have them.

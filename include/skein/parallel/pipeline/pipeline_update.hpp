@@ -152,7 +152,7 @@ template <class Model, class Optimizer> class PipelineUpdate {
       if (skip) return;
       if (call.clip > 0) gradient.multiply(optim::ClipNorm{static_cast<float>(call.clip)}(norm));
     }
-    if constexpr (optim::has_stages<Optimizer>) stages_.optimizer().optimizer().run_stages(gradient);
+    if constexpr (optim::has_stages<Optimizer>) stages_.optimizer().optimizer().transform_gradient(gradient);
     w.barrier();  // all have read call_
     if (w.index == 0) call_.gradient_scale = gradient.scale();
   }

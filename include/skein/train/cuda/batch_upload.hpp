@@ -12,17 +12,13 @@
 #include "../../device/cuda/memory.hpp"
 #include "../../device/cuda/pinned.hpp"
 #include "../../ops/cuda/elementwise.hpp"
+#include "../step/step_device.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
 /// Two slots of device memory for batches of the host: one is copied while the step before reads the other.
 template <class Scalar> class BatchUpload {
  public:
-  /// Values.
-  struct Room {
-    long x = 0, tokens = 0, labels = 0, targets = 0;
-  };
-
   static constexpr int held = 2;  // as many as there are slots
   static data::HostMemory host_memory() {
     return {.allocate = [](std::size_t bytes) -> void* {
@@ -36,14 +32,16 @@ template <class Scalar> class BatchUpload {
   BatchUpload(Cuda where, const BatchRows& rows) : where_(where), rows_(rows) {}
 
   /// Do batches of so many values have room? Where not, reserve() makes it.
-  bool has_room(const Room& n) const {
+  bool has_room(const BatchRoom& n) const {
     return stream_ && n.x <= room_.x && n.tokens <= room_.tokens && n.labels <= room_.labels && n.targets <= room_.targets;
   }
   /// Memory moves: what was captured with it is void. Where there is not so much, no batch has room, and smaller ones may be
   /// asked for. Throws DeviceError.
-  void reserve(const Room& n) {
-    const Room room{std::max(n.x, room_.x), std::max(n.tokens, room_.tokens), std::max(n.labels, room_.labels),
-                    std::max(n.targets, room_.targets)};
+  void reserve(const BatchRoom& n) {
+    const BatchRoom room{.x = std::max(n.x, room_.x),
+                         .tokens = std::max(n.tokens, room_.tokens),
+                         .labels = std::max(n.labels, room_.labels),
+                         .targets = std::max(n.targets, room_.targets)};
     const cuda::UseDevice here(where_);
     if (slots_[0].copy) cuda::synchronize(where_);
     room_ = {};
@@ -66,7 +64,7 @@ template <class Scalar> class BatchUpload {
     Events& e = *s.copy;
     if (e.pending && !e.copied.done()) e.copied.synchronize();
     e.pending = true;
-    const Room n = room_for(batch);
+    const BatchRoom n = room_for(batch);
     const bool keeps = batch.held < held || is_wide(batch);
     if (keeps) keep(s, batch, n);
     e.free.hold(stream_->get());
@@ -81,7 +79,7 @@ template <class Scalar> class BatchUpload {
   /// The same of a batch that is on the device: copied in the calling thread's stream.
   BatchView<Scalar, Cuda> upload(const BatchView<Scalar, Cuda>& batch, std::size_t slot) {
     Slot& s = slots_[last_ = slot];
-    const Room n = room_for(batch);
+    const BatchRoom n = room_for(batch);
     const long pitch = rows_.packed(batch.pitch), target_pitch = rows_.packed_target(batch.target_pitch);
     if (n.x > 0) ops::copy_rows<Cuda>(s.x.data(), pitch, batch.x, batch.pitch, batch.count, pitch);
     ops::copy<Cuda>(s.tokens.data(), batch.tokens, n.tokens);
@@ -95,10 +93,11 @@ template <class Scalar> class BatchUpload {
   void finish() { slots_[last_].copy->free.record(cuda::stream(where_)); }
 
   /// Values of a batch with its rows packed.
-  template <class Device> Room room_for(const BatchView<Scalar, Device>& batch) const {
-    return {batch.tokens ? 0 : batch.count * rows_.packed(batch.pitch), batch.tokens ? batch.count * batch.pitch : 0,
-            batch.labels ? batch.count * batch.labels_each : 0,
-            batch.targets ? batch.count * rows_.packed_target(batch.target_pitch) : 0};
+  template <class Device> BatchRoom room_for(const BatchView<Scalar, Device>& batch) const {
+    return {.x = batch.tokens ? 0 : batch.count * rows_.packed(batch.pitch),
+            .tokens = batch.tokens ? batch.count * batch.pitch : 0,
+            .labels = batch.labels ? batch.count * batch.labels_each : 0,
+            .targets = batch.targets ? batch.count * rows_.packed_target(batch.target_pitch) : 0};
   }
 
  private:
@@ -142,7 +141,7 @@ template <class Scalar> class BatchUpload {
     if (pitch == packed) ops::copy<Cpu>(kept.data(), from, n * packed);
     else ops::copy_rows<Cpu>(kept.data(), packed, from, pitch, n, packed);
   }
-  void keep(Slot& s, const BatchView<Scalar>& batch, const Room& n) {
+  void keep(Slot& s, const BatchView<Scalar>& batch, const BatchRoom& n) {
     if (n.x > 0) keep_rows(s.kept_x, room_.x, batch.x, batch.count, batch.pitch, rows_.packed(batch.pitch));
     keep_rows(s.kept_tokens, room_.tokens, batch.tokens, 1, n.tokens, n.tokens);
     keep_rows(s.kept_labels, room_.labels, batch.labels, 1, n.labels, n.labels);
@@ -153,7 +152,7 @@ template <class Scalar> class BatchUpload {
 
   Cuda where_;
   BatchRows rows_;
-  Room room_{};
+  BatchRoom room_{};
   std::array<Slot, 2> slots_{};
   std::size_t last_ = 0;
   std::unique_ptr<cuda::Stream> stream_;

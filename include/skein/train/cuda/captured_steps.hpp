@@ -54,12 +54,12 @@ class CapturedSteps {
     steps_.push_back(std::make_unique<CapturedStep>(CapturedStep{key, step, {}}));
     return steps_.back().get();
   }
-  /// all() is captured. False where it is refused, by this rank or another one: a layer waits for the device, say. All ranks of
-  /// an exchange launch graphs, or none does.
-  template <class All, class Refusing> bool capture(CapturedStep& c, KindOfStep& kind, All& all, Refusing& refusing) {
+  /// The stages of a StepLaunch are captured. False where that is refused, by this rank or another one: a layer waits for the
+  /// device, say. All ranks of an exchange launch graphs, or none does.
+  template <class Launch> bool capture(CapturedStep& c, KindOfStep& kind, const Launch& launch) {
     std::string why;
     try {
-      c.graph = cuda::CapturedGraph::capture(all);
+      c.graph = cuda::CapturedGraph::capture([&] { launch.all_stages(); });
     } catch (const DeviceError& e) {
       why = e.what();
       if (kind.one.exchange && kind.agreed)
@@ -67,7 +67,7 @@ class CapturedSteps {
                           "; set StepOptions::graph = false on all ranks");
     }
     if (kind.one.exchange && !kind.agreed) {
-      const int rank = refusing(!why.empty());
+      const int rank = launch.first_refusing(!why.empty());
       kind.agreed = rank < 0;
       if (rank >= 0 && why.empty()) why = "rank " + std::to_string(rank) + "'s were refused";
     }

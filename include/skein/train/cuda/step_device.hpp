@@ -76,7 +76,12 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     cuda::synchronize(where);
   }
 
-  void reserve(long scalars, long tokens, long labels, long targets) { reserve({scalars, tokens, labels, targets}); }
+  /// Captured steps are void where batches have no room yet.
+  void reserve(const BatchRoom& n) {
+    if (upload_.has_room(n)) return;
+    forget_graphs();
+    upload_.reserve(n);
+  }
   /// In one of two slots, by turns: of steps and of evaluations each for themselves, since a rank may evaluate alone, and the
   /// graph of a step that ranks make together has the addresses of its slot. A batch that is on the device is read where it is,
   /// but in such a step.
@@ -96,39 +101,38 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     ++(evaluates_ ? evaluated_ : trained_);
   }
 
-  template <class Kind, class Prepare, class Begin, class All, class Host, class Refusing>
-  void run(nn::StepMemory<Cuda>& memory, bool wanted, Kind&& kind, Prepare&& prepare, Begin&& begin, All&& all, Host&& host,
-           Refusing&& refusing) {
+  /// Launches a step, a StepLaunch (step_launch.hpp): kernel by kernel, or, if it is wanted, as a graph.
+  template <class Launch> void run(nn::StepMemory<Cuda>& memory, bool wanted, const Launch& launch) {
     mode_ = cuda::ArgumentMode::count;
     counted_ = 0;
     if (!wanted) {
-      begin();
-      return all();
+      launch.begin();
+      return launch.all_stages();
     }
-    const CapturedStepKey key = kind();
+    const CapturedStepKey key = launch.key();
     KindOfStep* const steps = captured_.kind_of(key);
     CapturedStep* const c = steps && steps->launched && !steps->refused ? captured_.find(key, step_) : nullptr;
     if (!c) {
-      begin();
-      all();
+      launch.begin();
+      launch.all_stages();
       if (steps) steps->launched = true, steps->bytes = std::max(steps->bytes, counted_);
       return;
     }
     const nn::StepMemory<Cuda>::Hold held(memory);
     if (!c->graph) {
-      prepare();
+      launch.prepare();
       if (memory.arguments().reserve(std::max(steps->bytes, some_arguments), where_)) captured_.forget_all_but(*c);
-      begin();
+      launch.begin();
       mode_ = cuda::ArgumentMode::capture;
-      if (!captured_.capture(*c, *steps, all, refusing)) {  // from now on as before
+      if (!captured_.capture(*c, *steps, launch)) {  // from now on as before
         mode_ = cuda::ArgumentMode::count;
         memory.upload();
-        return all();
+        return launch.all_stages();
       }
     } else {
-      begin();
+      launch.begin();
       mode_ = cuda::ArgumentMode::replay;
-      host();
+      launch.host_arguments();
     }
     memory.upload();
     c->graph.launch();
@@ -205,11 +209,6 @@ template <class Scalar> class StepDevice<Scalar, Cuda> {
     cuda::ArgumentScope inner_;
   };
 
-  void reserve(const typename BatchUpload<Scalar>::Room& n) {
-    if (upload_.has_room(n)) return;
-    forget_graphs();
-    upload_.reserve(n);
-  }
   nn::LossSums fetch(const detail::FetchSums<Scalar>& from) const {
     if (from.step != step_)
       throw ArgumentError("the sums of a step were asked for after the next one: convert them to nn::LossSums before");

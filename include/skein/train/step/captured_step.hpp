@@ -13,19 +13,19 @@ namespace skein::inline SKEIN_ABI::train {
 /// All that a captured step bakes in.
 template <class Parts> CapturedStepKey captured_step_key(const Parts& parts, const StepState<Parts>& step) {
   const auto& batch = *step.batch;
-  return {is_tokens<typename Parts::Model::input> ? static_cast<const void*>(batch.tokens) : batch.x,
-          batch.labels,
-          batch.targets,
-          batch.pitch,
-          batch.target_pitch,
-          batch.count,
-          step.expected_weight,
-          step.clip,
-          parts.policy_state.gradient_factor(),
-          step.call.accumulate,
-          step.update,
-          step.exchange,
-          static_cast<long>(batch.global_count)};
+  return {.x = is_tokens<typename Parts::Model::input> ? static_cast<const void*>(batch.tokens) : batch.x,
+          .labels = batch.labels,
+          .targets = batch.targets,
+          .pitch = batch.pitch,
+          .target_pitch = batch.target_pitch,
+          .count = batch.count,
+          .expected_weight = step.expected_weight,
+          .clip = step.clip,
+          .gradient_factor = parts.policy_state.gradient_factor(),
+          .accumulate = step.call.accumulate,
+          .update = step.update,
+          .exchange = step.exchange,
+          .global_count = static_cast<long>(batch.global_count)};
 }
 
 /// What a step's batch is brought to the device for.

@@ -24,12 +24,12 @@ struct DeviceUpdate {
     using PolicyState = typename Parts::PolicyState;
     using Scalar = typename Parts::Scalar;
     auto& device = parts.device;
-    auto& memory = parts.executor->memory();
+    auto& memory = parts.executor->step_memory();
     [[maybe_unused]] const auto arguments = device.arguments(memory);
     optim::StepCall<Scalar> call;
     call.step = step.number;
     call.lr = step.lr;
-    call.gradients = parts.memory.gradients.data();
+    call.gradients = parts.update_memory.gradients.data();
     const plan::Range own = parts.placement.own();
     ops::StepScaleCall<Scalar> scale{.expected_weight = parts.policy_state.gradient_factor() * step.expected_weight};
     if constexpr (Parts::Model::scales_loss) scale.values = memory.values();
@@ -47,7 +47,7 @@ struct DeviceUpdate {
     call.scale = device.scale();
     if constexpr (optim::has_stages<typename Parts::Optimizer>) {
       DeviceGradient<Parts> gradient(parts, call, step.look);
-      parts.optimizer.optimizer().run_stages(gradient);
+      parts.optimizer.optimizer().transform_gradient(gradient);
     }
     parts.optimizer.update(parts.model->weights().unguarded().data, call, own.begin, own.end);
   }

@@ -23,7 +23,7 @@ struct ExchangeGradients {
     using PolicyState = typename Parts::PolicyState;
     parts.executor->finish();
     if (step.exchange) parts.policy_state.finish_gradients();
-    if constexpr (Parts::overlaps_curvature) parts.curvature.finish_sums();
+    parts.curvature.finish_sums();
     if constexpr (!on_host<typename Parts::Device>) return;  // they stay where they are
     const auto tail = [&] {
       const auto* sum = parts.tail();

@@ -13,9 +13,7 @@ struct ForwardBackward {
   static constexpr bool of_updates = false, waits = false;
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
-    if constexpr (optim::needs_curvature<typename Parts::Optimizer>)
-      w.parts.curvature.begin_pass(w.parts.optimizer.optimizer().curvature(), w.worker, w.step.number + !w.step.update,
-                                   static_cast<long>(w.step.batch->count), w.step.call.accumulate);
+    w.parts.curvature.begin_pass(w);
     w.parts.executor->forward_backward(w.worker, *w.step.batch, w.step.call, w.step.sinks);
     return true;
   }

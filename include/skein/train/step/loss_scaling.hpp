@@ -48,7 +48,7 @@ struct LookForOverflow {
       throw ArgumentError(
           "step: a parameter server does not know the loss scale of 16-bit models: call "
           "set_loss_scaling(optim::LossScaling::none()) before");
-    auto& memory = w.parts.memory;
+    auto& memory = w.parts.update_memory;
     bool finite = true;
     w.each([&](long begin, long end) {
       finite = finite && ops::cpu::all_finite(w.call.gradients, w.call.gradient_count, begin, end);

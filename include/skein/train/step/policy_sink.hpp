@@ -7,21 +7,19 @@
 
 namespace skein::inline SKEIN_ABI::train {
 
-/// The policy as the executor sees it; with it go the factors of a curvature that overlaps.
+/// The policy as the executor sees it; curvature hears of the gradients before it.
 template <class Parts> struct PolicySink final : nn::GradientSink {
   using PolicyState = typename Parts::PolicyState;
   explicit PolicySink(Parts& p) : parts(p), state(p.policy_state) {}
   void gradient_ready(long begin, long end) override {
-    if constexpr (Parts::overlaps_curvature)
-      parts.curvature.gradient_ready(begin, end, [this](long from, long to) { state.gradient_ready(from, to); });
-    else state.gradient_ready(begin, end);
+    parts.curvature.gradient_ready(begin, end, [this](long from, long to) { state.gradient_ready(from, to); });
   }
   void reduce_statistics([[maybe_unused]] double* values, [[maybe_unused]] long n) override {
     if constexpr (parallel::ReducesStatistics<PolicyState>) state.reduce_statistics(values, n);
   }
   /// What it wants to hear of the step of that number.
-  nn::ExecutorSinks sinks(bool exchange, [[maybe_unused]] std::int64_t step) {
-    if constexpr (Parts::overlaps_curvature) parts.curvature.begin_step(parts.optimizer.optimizer().curvature(), exchange, step);
+  nn::ExecutorSinks sinks(bool exchange, std::int64_t step) {
+    parts.curvature.begin_step(parts, exchange, step);
     nn::ExecutorSinks s;
     if (exchange && PolicyState::virtual_shards == 0)
       s.gradients = this;  // else nothing is exchanged before the shards are summed

@@ -19,7 +19,7 @@ template <class Parts, class Factor> class ServerStep {
       : parts_(parts), factor_(factor), heard_(heard), clip_(optim::clip_norm_of(parts.optimizer.optimizer(), clip_norm)) {}
 
   void run() {
-    parts_.memory.serve(parts_.model->gradient_arena().data, Parts::stored);
+    parts_.update_memory.serve(parts_.model->gradient_arena().data, Parts::stored);
     parts_.policy_state.serve(
         {this, [](void* self, const parallel::ShardUpdate& u) { static_cast<ServerStep*>(self)->update(u); },
          parts_.optimizer.arrays(),

@@ -9,7 +9,7 @@
 
 #include "../../device/copy.hpp"
 #include "../../parallel/training_arrays.hpp"
-#include "transform.hpp"
+#include "step_parts.hpp"
 
 SKEIN_BEGIN_COLD
 
@@ -24,7 +24,6 @@ template <class Parts> class StepArrays {
   using Scalar = typename Parts::Scalar;
   using Device = typename Parts::Device;
   using PolicyState = typename Parts::PolicyState;
-  static constexpr bool has_curvature = optim::needs_curvature<typename Parts::Optimizer>;
   static constexpr int first_of_optimizer = parallel::training_arrays::optimizer;
 
  public:
@@ -71,13 +70,13 @@ template <class Parts> class StepArrays {
         if (parts_.policy_state.rank() == 0) whole_.gathered.push_back(std::move(all));
       }
     }
-    if constexpr (has_curvature) gather_curvature();
+    gather_curvature();
   }
   /// What a chain with Needs::curvature remembers, alone.
-  void gather_curvature() requires has_curvature { parts_.curvature.gather(RanksOfCurvature<PolicyState>{parts_.policy_state}); }
+  void gather_curvature() { parts_.curvature.gather(parts_.policy_state); }
   void drop() {
     whole_ = {};
-    if constexpr (has_curvature) parts_.curvature.drop();
+    parts_.curvature.drop();
   }
 
  private:

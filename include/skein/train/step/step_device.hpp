@@ -34,6 +34,11 @@ struct CapturedStepKey {
 /// together, whose batches lie at the same places whenever they make it.
 enum class BatchUse { evaluation, own_step, common_step };
 
+/// What the batches of one call have room for on a device, in values of each kind.
+struct BatchRoom {
+  long x = 0, tokens = 0, labels = 0, targets = 0;
+};
+
 template <class Scalar, class Device> class StepDevice;
 
 template <class Scalar> class StepDevice<Scalar, Cpu> {
@@ -45,18 +50,12 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   static constexpr data::HostMemory host_memory() { return {}; }
 
   explicit StepDevice(Cpu = {}, const BatchRows& = {}) {}
-  /// Room for the batches of one call, in scalars, tokens, labels and targets.
-  static constexpr void reserve(long, long, long, long) {}
+  static constexpr void reserve(const BatchRoom&) {}
   /// The batch where the device reads it; valid until finish().
   template <class Given> static decltype(auto) upload(const Given& batch, BatchUse) { return batch_view<Scalar, Cpu>(batch); }
   static constexpr void finish() {}
-  /// kind(): the CapturedStepKey; prepare(): what layers want before a capture; begin(), all(): the step; host(): what of all()
-  /// writes arguments for a captured step; refusing(bool): the first of the ranks that work in the step whose capture was
-  /// refused, -1 where none was.
-  template <class Kind, class Prepare, class Begin, class All, class Host, class Refusing>
-  void run(nn::StepMemory<Cpu>&, bool, Kind&&, Prepare&&, Begin&&, All&& all, Host&&, Refusing&&) {
-    all();
-  }
+  /// Launches a step: a StepLaunch (step_launch.hpp). The flag: it may be captured.
+  template <class Launch> void run(nn::StepMemory<Cpu>&, bool, const Launch& launch) { launch.all_stages(); }
   /// Around the part of a step whose kernels have arguments that change.
   struct Arguments {};
   static constexpr Arguments arguments(nn::StepMemory<Cpu>&) { return {}; }

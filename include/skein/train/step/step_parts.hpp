@@ -9,12 +9,10 @@
 #include "../../comm/public_call.hpp"
 #include "../../nn/buffer_backup.hpp"
 #include "../../nn/executor.hpp"
-#include "../../nn/kronecker.hpp"
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
-#include "../../plan/curvature_shares.hpp"
+#include "curvature.hpp"
 #include "step_device.hpp"
-#include "overlapped_curvature.hpp"
 #include "update_memory.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -27,31 +25,6 @@ std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents
                           const plan::Placement& placement);
 }  // namespace detail
 
-/// Stands for the curvature of an optimizer that collects none.
-struct NoCurvature {
-  template <class Executor> void attach(Executor&) {}
-};
-namespace detail {
-template <class Optimizer, class Model, class PolicyState> struct CurvatureOf {
-  static constexpr bool overlaps = false;
-  using State = NoCurvature;
-  using Run = nn::Run<typename Model::Scalar, typename Model::device, typename Model::Activation>;
-};
-template <class State, class PolicyState> struct Overlapped { using type = State; };
-template <class State, OverlapsCurvature PolicyState> struct Overlapped<State, PolicyState> {
-  using type = OverlappedCurvature<State, PolicyState>;
-};
-template <class Optimizer, class Model, class PolicyState>
-requires optim::needs_curvature<Optimizer>
-struct CurvatureOf<Optimizer, Model, PolicyState> {
-  static constexpr bool overlaps = OverlapsCurvature<PolicyState>;
-  using Alone = typename std::remove_cvref_t<decltype(std::declval<const Optimizer&>().curvature())>::template State<
-      typename Model::Scalar>;
-  using State = typename Overlapped<Alone, PolicyState>::type;
-  using Run = nn::KroneckerRun<typename Model::Scalar, typename Model::device, typename Model::Activation>;
-};
-}  // namespace detail
-
 /// The parts of one training; it owns all but the model.
 template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struct StepParts {
   using Model = Model_;
@@ -62,7 +35,6 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   using Device = typename Model::device;
   using CurvatureOf = detail::CurvatureOf<Optimizer, Model, PolicyState>;
   using Curvature = typename CurvatureOf::State;
-  static constexpr bool overlaps_curvature = CurvatureOf::overlaps;
   using Executor = skein::Executor<Model, Loss, typename CurvatureOf::Run>;
   using Bound = optim::BoundOptimizer<Optimizer, Scalar, Device>;
   static constexpr long stored = Model::sizes.stored;
@@ -89,9 +61,9 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   PolicyState policy_state;
   StepDevice<Scalar, Device> device;
   std::unique_ptr<Executor> executor{};
-  UpdateMemory<Scalar> memory{};
+  UpdateMemory<Scalar> update_memory{};
   nn::BufferBackup<Scalar, Device, Model::scales_loss, (Model::sizes.buffers > 0)> buffers{};
-  [[no_unique_address]] Curvature curvature = collected();  ///< what a chain with Needs::curvature remembers
+  [[no_unique_address]] Curvature curvature = make_curvature(*this);  ///< what a chain with Needs::curvature remembers
 
  private:
   /// Throws ArgumentError for a placement that the step cannot work with: of a policy of the user's.
@@ -110,17 +82,6 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
         model->place_gradients({memory, static_cast<Scalar*>(memory.get())});
     }
     return policy.bind(replica());
-  }
-  Curvature collected() const {
-    if constexpr (!optim::needs_curvature<Optimizer>) return {};
-    else if constexpr (overlaps_curvature)
-      return Curvature(policy_state.comm(), Model::program.ops(), optimizer.optimizer().curvature(), place_in_grid());
-    else return Curvature(Model::program.ops(), optimizer.optimizer().curvature(), place_in_grid());
-  }
-  plan::RankInGrid place_in_grid() const {
-    plan::RankInGrid here{policy_state.rank(), {policy_state.ranks(), policy_state.ranks()}};
-    if constexpr (parallel::SharesInverses<PolicyState>) here.grid = policy_state.worker_grid();
-    return here;
   }
   parallel::Replica<Scalar, Device> replica() {
     parallel::Replica<Scalar, Device> r;

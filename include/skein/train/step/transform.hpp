@@ -6,46 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "../../comm/op.hpp"
-#include "../../core/error.hpp"
 #include "../../optim/transform/visit_tensor.hpp"
 #include "worker_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
-
-/// The ranks of a training, as a transform of curvature sees them: all, and those of this rank's column and row in the grid of
-/// GradientWorkers. Blocking.
-template <class PolicyState> struct RanksOfCurvature {
-  PolicyState& state;
-
-  template <class Scalar> void sum(std::span<Scalar> values) const {
-    with_all([&](auto& comm) { comm.all_reduce(there(values), Sum{}); });
-  }
-  /// All values of this column, of which this rank has `own`, counts[r] are of the r-th.
-  template <class Scalar>
-  void gather_workers(std::span<Scalar> own, std::span<const std::size_t> counts, std::span<Scalar> whole) const {
-    if constexpr (parallel::SharesInverses<PolicyState>) state.column().all_gather_v(there(own), counts, there(whole));
-    else with_all([&](auto& comm) { comm.all_gather_v(there(own), counts, there(whole)); });
-  }
-  /// All values of this row, gathered likewise.
-  template <class Scalar> void gather_receivers([[maybe_unused]] std::span<Scalar> own,
-                                                [[maybe_unused]] std::span<const std::size_t> counts,
-                                                [[maybe_unused]] std::span<Scalar> whole) const {
-    if constexpr (parallel::SharesInverses<PolicyState>) state.row().all_gather_v(there(own), counts, there(whole));
-  }
-
- private:
-  template <class Scalar> static DeviceSpan<Scalar, Cpu> there(std::span<Scalar> s) { return {s.data(), s.size()}; }
-  /// use(the communicator of all ranks), where there is one.
-  template <class Use> void with_all([[maybe_unused]] const Use& use) const {
-    if constexpr (parallel::Communicates<PolicyState>) use(state.comm());
-    else if constexpr (parallel::forwards_to_parts<PolicyState>)
-      if (!state.with_widest_comm(use) && state.ranks() > 1)
-        throw ArgumentError(
-            "Kfac: the policy of this Compose that has the most ranks has no communicator, by which their factors would be added "
-            "up: declare Capability::communicates, or leave Kfac out of the chain");
-  }
-};
 
 /// What a chain works with: the gradient as one worker sees it. Every worker calls the same in the same order.
 template <class Parts> class ReducedGradient {
@@ -53,7 +17,7 @@ template <class Parts> class ReducedGradient {
   using PolicyState = typename Parts::PolicyState;
 
  public:
-  explicit ReducedGradient(WorkerStep<Parts>& w) : w_(w), memory_(w.parts.memory), optimizer_(w.parts.optimizer) {}
+  explicit ReducedGradient(WorkerStep<Parts>& w) : w_(w), memory_(w.parts.update_memory), optimizer_(w.parts.optimizer) {}
 
   /// Is it one array as it is, of all samples and scaled?
   bool whole() const { return whole_ && w_.call.gradient_scale == 1; }
@@ -90,25 +54,16 @@ template <class Parts> class ReducedGradient {
   template <class Write> void make_whole(const Write& write) {
     w_.each([&](long begin, long end) {
       optim::for_each_range(optimizer_.ranges(), optimizer_.complete(parameters(), w_.call, begin, end),
-                            [&](const auto& part) { write(part, memory_.whole_gradient); });
+                            [&](const auto& part) { write(part, memory_.summed_gradient); });
     });
     w_.call.gradient_scale = 1;
     w_.one_array = whole_ = true;
     w_.worker.barrier();
   }
-  /// The whole gradient becomes what the transform's state makes of it. Where ranks own parts, each gets the others' first; where
-  /// ranks take steps of their own, the loss whose curvature is taken is the mean of this rank's samples, in every step.
+  /// The whole gradient becomes what the transform's state makes of it. Where ranks own parts, each gets the others' first.
   template <class Preconditioner> void precondition(const Preconditioner& transform) {
     if constexpr (parallel::OwnsPart<PolicyState>) gather_parts();
-    const auto& s = w_.step;
-    const double weight = PolicyState::local_sums ? s.sums.weight : s.weight;
-    const typename Parts::Curvature::Call call{.step = s.number,
-                                               .lr = s.lr,
-                                               .scale = weight > 0 ? s.expected_weight / weight : 0,
-                                               .own_scale = PolicyState::local_sums,
-                                               .gradient = memory_.whole_gradient,
-                                               .ranges = optimizer_.ranges()};
-    w_.parts.curvature.precondition(transform, call, w_.worker, RanksOfCurvature<PolicyState>{w_.parts.policy_state});
+    w_.parts.curvature.precondition(w_, transform, memory_.summed_gradient);
   }
   /// visit(parameter) for those of this rank's part that are this worker's, since their middle lies in its share, and waits for
   /// the others.
@@ -119,7 +74,7 @@ template <class Parts> class ReducedGradient {
     for (long k = rows.begin; k < rows.end; ++k) {
       const plan::Entry& e = optimizer_.entries()[static_cast<std::size_t>(k)];
       if ((e.offset - own.begin + e.stored / 2) * w_.worker.count / (own.end - own.begin) != w_.worker.index) continue;
-      optim::visit_tensor(optimizer_, static_cast<std::size_t>(k), w_.call, parameters(), memory_.whole_gradient, visit);
+      optim::visit_tensor(optimizer_, static_cast<std::size_t>(k), w_.call, parameters(), memory_.summed_gradient, visit);
     }
     w_.worker.barrier();
   }
@@ -128,7 +83,7 @@ template <class Parts> class ReducedGradient {
   Scalar* parameters() const { return w_.parts.model->weights().unguarded().data; }
   void gather_parts() {
     if (w_.worker.index == 0) {
-      const DeviceSpan<Scalar, Cpu> all{memory_.whole_gradient, static_cast<std::size_t>(Parts::stored)};
+      const DeviceSpan<Scalar, Cpu> all{memory_.summed_gradient, static_cast<std::size_t>(Parts::stored)};
       const plan::Range own = w_.parts.placement.own();
       w_.parts.policy_state.gather(all.sub(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.end)), all);
     }
@@ -164,7 +119,7 @@ struct Transform {
         return w.leave_out();
       gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(norm));
     }
-    if constexpr (stages) w.parts.optimizer.optimizer().run_stages(gradient);
+    if constexpr (stages) w.parts.optimizer.optimizer().transform_gradient(gradient);
     return true;
   }
 };

@@ -18,7 +18,7 @@ template <class Scalar> struct UpdateMemory {
     bool summed = true;  ///< over workers; else worker 0 has the whole gradient
   };
   std::vector<const Scalar*> gradients{};  ///< one array a worker
-  Scalar* whole_gradient = nullptr;        ///< where a chain's stages make it: the model's own array
+  Scalar* summed_gradient = nullptr;       ///< where a chain's stages make it: the model's own array
   std::vector<Segment> segments{};
   std::vector<double> numbers{};  ///< one a worker, or one a piece of the arena
   double shared = 0;
@@ -28,7 +28,7 @@ template <class Scalar> struct UpdateMemory {
   /// For a rank that serves: one array, and nobody to share it with.
   void serve(Scalar* array, long stored) {
     gradients.assign(1, array);
-    whole_gradient = array;
+    summed_gradient = array;
     segments.assign(1, {{0, stored}, false});
     numbers.assign(1, 0);
   }
@@ -37,7 +37,7 @@ template <class Scalar> struct UpdateMemory {
     const int n = executor.workers().size();
     gradients.clear();
     for (int w = 0; w < (shards ? 1 : n); ++w) gradients.push_back(executor.gradients(w));
-    whole_gradient = executor.gradients(0);
+    summed_gradient = executor.gradients(0);
     numbers.assign(static_cast<std::size_t>(std::max(n, optim::norm_pieces)), 0);
     segments.clear();
     long at = 0;

@@ -20,7 +20,7 @@ template <class Parts> struct WorkerStep {
     call.step = step.number;
     call.lr = step.lr;
     call.gradient_scale = scale;
-    call.gradients = parts.memory.gradients.data();
+    call.gradients = parts.update_memory.gradients.data();
     one_array = step.exchange;
     plan::Range own{0, Parts::stored};
     if constexpr (parallel::OwnsPart<typename Parts::PolicyState>) own = parts.placement.own();
@@ -30,7 +30,7 @@ template <class Parts> struct WorkerStep {
   }
   /// visit(begin, end) for this worker's part, with the number of arrays to be summed in `call`.
   template <class Visit> void each(const Visit& visit) {
-    for (const auto& s : parts.memory.segments) {
+    for (const auto& s : parts.update_memory.segments) {
       const long lo = std::max(begin, s.range.begin), hi = std::min(end, s.range.end);
       if (lo >= hi) continue;
       call.gradient_count = s.summed && !one_array ? worker.count : 1;

@@ -68,7 +68,7 @@ template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> 
 
 /// What the loop asks besides: steps, epochs, the policy's exchanges between them. Functions that may change the parameters
 /// announce it to the model.
-template <class Scalar> class FitSteps : public JudgedTraining<Scalar> {
+template <class Scalar> class FittedTraining : public JudgedTraining<Scalar> {
  public:
   /// .finite has no effect where the facts say that no step can be left out.
   virtual void step(const data::Batch<Scalar>& batch, const optim::StepOptions& options) = 0;
@@ -96,7 +96,7 @@ template <class Scalar> class FitSteps : public JudgedTraining<Scalar> {
   virtual void give_back_weights() = 0;
 
  protected:
-  ~FitSteps() = default;
+  ~FittedTraining() = default;
 };
 
 }  // namespace skein::inline SKEIN_ABI::train::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FitStepsOf: a train step, of whatever network and policy, as the loop of a fit sees it.
+// FittedTrainingOf: a train step, of whatever network and policy, as the loop of a fit sees it.
 #pragma once
 #include <algorithm>
 #include <concepts>
@@ -10,7 +10,7 @@
 #include "../nn/layer_name.hpp"
 #include "../parallel/concepts.hpp"
 #include "agreement.hpp"
-#include "fit_steps.hpp"
+#include "fitted_training.hpp"
 #include "host_copy.hpp"
 #include "not_finite.hpp"
 #include "part_not_finite.hpp"
@@ -34,7 +34,7 @@ template <class L> bool has_accuracy(const L& loss) {
 }
 
 /// Refers to the train step.
-template <class TrainStep> class FitStepsOf final : public FitSteps<typename TrainStep::Scalar> {
+template <class TrainStep> class FittedTrainingOf final : public FittedTraining<typename TrainStep::Scalar> {
   using Scalar = typename TrainStep::Scalar;
   using Model = std::remove_cvref_t<decltype(std::declval<TrainStep&>().model())>;
   using Loss = std::remove_cvref_t<decltype(std::declval<TrainStep&>().loss())>;
@@ -45,7 +45,8 @@ template <class TrainStep> class FitStepsOf final : public FitSteps<typename Tra
 
  public:
   /// `kept`: the weights that callbacks have kept, which live longer than this.
-  FitStepsOf(TrainStep& train_step, WeightsCopy<TrainStep>& kept) : train_step_(train_step), kept_(kept), saved_(train_step) {}
+  FittedTrainingOf(TrainStep& train_step, WeightsCopy<TrainStep>& kept)
+      : train_step_(train_step), kept_(kept), saved_(train_step) {}
   FitFacts facts() override {
     constexpr long rows = nn::rows_of_sample<Loss>(Model::output_extents), width = TrainStep::Width / rows;
     const auto& state = train_step_.policy_state();
