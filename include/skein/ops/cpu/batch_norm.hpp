@@ -191,11 +191,8 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     k[period] = static_cast<Scalar>(inverse * weight);
     k[2 * period] = static_cast<Scalar>(bias + (static_cast<double>(k[0]) - average) * inverse * weight);
   }
-  /// In pieces that the exchange of the workers holds.
   template <class Context> static void reduce(const Context& context, Sums& sums) {
-    constexpr long n = 2 * columns + 1;
-    const long piece = context.worker.count > 1 ? context.exchange_size : n;
-    for (long i = 0; i < n; i += piece) context.reduce_statistics(sums.first() + i, n - i < piece ? n - i : piece);
+    context.reduce_statistics(sums.first(), 2 * columns + 1);
   }
 };
 
