@@ -173,7 +173,7 @@ class Executor {
     } catch (...) {
       ready_.forget();
       memory_.abandon_copies();
-      reset_states();
+      if constexpr (sizes.carries_state) reset_states();
       throw;
     }
   }
