@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include <skein/nn/batch_norm.hpp>
 
@@ -214,4 +215,36 @@ TEST_CASE("BatchNorm trains on no batch with one value of each channel, as in Py
   CHECK(!support::thrown<skein::ArgumentError>([&] { pixel.forward(); }).empty());
   LayerHarness<BatchNorm<>, Shape<2, 1, 5>> image(1, 1);
   CHECK_NOTHROW(image.forward());
+}
+
+namespace {
+/// Columns c and c + 5 have the same values.
+template <class In, class Scalar> LayerHarness<BatchNorm<>, In, Scalar> of_five_kinds(int workers) {
+  LayerHarness<BatchNorm<>, In, Scalar> h(7, workers);
+  h.set_parameter(0, [](long i) { return 1 + 0.3 * support::wave(i % 5, 0.5); });
+  h.set_parameter(1, [](long i) { return support::wave(i % 5, 0.8); });
+  h.set_x([](long b, long i) { return 2 * support::wave(b * 5 + i % 5, 0.7, 0.1) + 1; });
+  h.set_dy([](long b, long i) { return support::wave(b * 5 + i % 5, 1.3); });
+  h.forward();
+  h.backward();
+  return h;
+}
+template <class Scalar> void columns_are_those_of_few(int workers) {
+  auto few = of_five_kinds<Shape<5>, Scalar>(workers);
+  auto many = of_five_kinds<Shape<10000>, Scalar>(workers);
+  const Scalar tolerance = 256 * std::numeric_limits<Scalar>::epsilon();
+  for (const long i : {0L, 2L, 4999L, 8193L, 9999L})
+    for (long b = 0; b < 7; ++b) {
+      CHECK(std::abs(many.y_at(b, i) - few.y_at(b, i % 5)) < tolerance);
+      CHECK(std::abs(many.dx_at(b, i) - few.dx_at(b, i % 5)) < tolerance);
+    }
+  CHECK(many.intact());
+}
+}  // namespace
+
+TEST_CASE("BatchNorm of more columns than stand on the stack is that of each column", "[nn]") {
+  for (const int workers : {1, 2}) {
+    columns_are_those_of_few<float>(workers);
+    columns_are_those_of_few<double>(workers);
+  }
 }

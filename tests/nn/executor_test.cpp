@@ -125,6 +125,33 @@ TEST_CASE("statistics of the batch are those of all workers", "[nn]") {
   check_gradient<nn::Sequential<Linear<6>, Center, Tanh, nn::Residual<nn::Sequential<Linear<6>, Center>>, Linear<2>>,
                  sk::Shape<4>>(true);
 }
+TEST_CASE("a layer of a user's may sum more values than workers exchange at once; ranks are asked once", "[nn]") {
+  using Model = Double<nn::Sequential<Center, Linear<2>>, sk::Shape<5000>>;
+  struct Ranks final : nn::GradientSink {  // of two ranks that have the same samples
+    void gradient_ready(long, long) override {}
+    void reduce_statistics(double* values, long n) override {
+      lengths.push_back(n);
+      for (long i = 0; i < n; ++i) values[i] *= 2;
+    }
+    std::vector<long> lengths;
+  };
+  Model model{sk::Seed{5}};
+  Data<Model> data(7);
+  const auto alone = gradient(model, data.batch, {.threads = 1});
+  for (const int threads : {1, 2, 3}) {
+    Ranks ranks;
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 7, .threads = threads}};
+    executor.workers().run([&](sk::Worker& w) {
+      executor.forward_backward(w, data.batch, {.scale = 1 / executor.expected_batch_weight(7)}, {&ranks, &ranks});
+      w.barrier();
+      if (w.index == 0) executor.finish();
+    });
+    CHECK(ranks.lengths == std::vector<long>{5001});
+    double worst = 0;
+    for (std::size_t i = 0; i < alone.size(); ++i) worst = support::larger(worst, model.gradients()[i] - alone[i]);
+    CHECK(worst < 1e-13);
+  }
+}
 TEST_CASE("a fused pair gives what its parts give", "[nn]") {
   using Fused = Double<
       nn::Sequential<naive::Plain<5>, naive::Squash, nn::Repeat<2, nn::Sequential<naive::Plain<5>, naive::Squash>>, Linear<2>>,

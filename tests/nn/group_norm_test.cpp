@@ -39,18 +39,26 @@ TEST_CASE("GroupNorm's gradients agree with finite differences", "[nn]") {
   CHECK(bool(found));
 }
 
-TEST_CASE("GroupNorm<1> of a flat sample is LayerNorm", "[nn]") {
-  LayerHarness<GroupNorm<1>, Shape<21>> groups(3);
-  LayerHarness<skein::nn::LayerNorm<>, Shape<21>> rows(3);
+namespace {
+template <class In> void is_layer_norm(long step) {
+  LayerHarness<GroupNorm<1>, In> groups(3);
+  LayerHarness<skein::nn::LayerNorm<>, In> rows(3);
   groups.forward();
   rows.forward();
   groups.backward();
   rows.backward();
   for (long b = 0; b < 3; ++b)
-    for (long i = 0; i < 21; ++i) {
+    for (long i = 0; i < In::count; i += step) {
       CHECK(groups.y_at(b, i) == Approx(rows.y_at(b, i)).margin(1e-12));
       CHECK(groups.dx_at(b, i) == Approx(rows.dx_at(b, i)).margin(1e-12));
     }
+  CHECK(groups.intact());
+}
+}  // namespace
+
+TEST_CASE("GroupNorm<1> of a flat sample is LayerNorm, of more channels than stand on the stack too", "[nn]") {
+  is_layer_norm<Shape<21>>(1);
+  is_layer_norm<Shape<17000>>(999);
 }
 
 TEST_CASE("GroupNorm does not see by what a group is multiplied, nor what is added to it", "[nn]") {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <stdexcept>
+
 #include <skein/nn/check.hpp>
 #include <skein/nn/concat.hpp>
 #include <skein/nn/dropout.hpp>
@@ -8,6 +10,7 @@
 #include <skein/nn/executor.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
+#include <skein/nn/loss/own_loss.hpp>
 #include <skein/nn/recurrent.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/state.hpp>
@@ -159,6 +162,15 @@ template <class Cell> void truncated(const Values& losses, const Values& weight_
           -1);
   }
 }
+
+/// The square, or an exception while it is told to.
+bool throws = false;
+struct Throwing {
+  constexpr auto operator()(auto y, auto t) const {
+    if (throws) throw std::runtime_error("in the loss");
+    return (y - t) * (y - t);
+  }
+};
 }  // namespace
 
 TEST_CASE("Two layers in both directions agree with PyTorch", "[nn]") {
@@ -232,4 +244,27 @@ TEST_CASE("Stateful layers go on where the batch before has ended, as PyTorch's 
   CHECK_NOTHROW(executor.evaluate(three));
   CHECK_THROWS_WITH((sk::Executor{model, nn::Mse{}, {.capacity = 3, .execution = sk::Execution::depth_first}}),
                     Catch::Contains("a network with Stateful layers needs the whole batch in each layer"));
+}
+
+TEST_CASE("A call that throws in its pass leaves no states: the next begins with zeros, of any size", "[nn]") {
+  using Model = sk::Model<nn::Sequential<Lstm<5, sk::Stateful, LastState>, nn::Linear<2>>, Shape<4, 3>, sk::Cpu, double>;
+  Model model;
+  const Values x(36, 0.5), target(6, 0.25);
+  const auto batch = [&](long n) { return sk::BatchView<double>{x.data(), 12, nullptr, target.data(), 2, n}; };
+  for (const int threads : {1, 2}) {
+    sk::Executor executor{model, nn::OwnLoss{Throwing{}}, {.capacity = 3, .threads = threads}};
+    const double first = executor.evaluate(batch(2)).mean(), second = executor.evaluate(batch(2)).mean();
+    REQUIRE(first != second);
+    executor.reset_states();
+    throws = true;
+    CHECK_THROWS_WITH(executor.evaluate(batch(2)), "in the loss");
+    CHECK_THROWS_WITH(executor.forward_backward(batch(2)), "in the loss");
+    throws = false;
+    CHECK(executor.evaluate(batch(2)).mean() == first);
+    CHECK(executor.evaluate(batch(2)).mean() == second);
+    throws = true;
+    CHECK_THROWS_WITH(executor.forward_backward(batch(2)), "in the loss");
+    throws = false;
+    CHECK_NOTHROW(executor.evaluate(batch(3)));
+  }
 }

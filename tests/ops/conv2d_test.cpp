@@ -46,6 +46,9 @@ TEST_CASE("a convolution says which kernel runs it") {
   CHECK(kernel<deep, float> == (gathers || !onednn ? "gathered rows" : "oneDNN"));
   CHECK(kernel<projection, float> == "gathered rows");
   CHECK(kernel<projection, double> == "gathered rows");
+  constexpr Conv2dGeometry windows{1, 64, 64, 64, 5, 1, 0, 1, 1, 1};  // of a sequence
+  CHECK(kernel<windows, float> == (gathers || !onednn ? "gathered rows" : "oneDNN"));
+  CHECK(kernel<windows, double> == "gathered rows");
 #else
   CHECK(kernel<projection, double> == "reference");
 #endif

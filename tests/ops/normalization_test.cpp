@@ -103,7 +103,10 @@ TEST_CASE("Batch and group normalization of a million columns do not take them f
                                                   dweight.data(), dbias.data(), work.data());
   CHECK(dbias[7] == x[7] + x[n + 7]);
   using Norm = ops::cpu::BatchNorm<static_cast<int>(n), n, float>;
-  Norm::Sums sums;
+  STATIC_REQUIRE(std::is_trivially_destructible_v<Norm::Sums>);  // nor from the heap
+  ops::BatchNormCall<float> call;
+  call.workspace = work.data();
+  Norm::Sums sums(call);
   ops::cpu::column_moments(ops::Columns<float>{x.data(), 2, n}, sums.first(), sums.second(), work.data());
   CHECK(sums.first()[n - 1] == static_cast<double>(x[n - 1]) + static_cast<double>(x[2 * n - 1]));
 }

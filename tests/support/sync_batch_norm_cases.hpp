@@ -20,15 +20,18 @@ namespace nn = skein::nn;
 using Net = nn::Sequential<nn::Conv2d<5, sk::Kernel<3>>, nn::BatchNorm<>, nn::Relu, nn::Flatten, nn::Linear<12>, nn::BatchNorm<>,
                            nn::Relu, nn::Linear<3>>;
 
-template <class Policy> auto train(const Policy& policy, int threads) {
+/// Its statistics are more doubles than the workers of a rank exchange at once.
+using Wide = nn::Sequential<nn::Flatten, nn::Linear<2048>, nn::BatchNorm<>, nn::Relu, nn::Linear<3>>;
+
+template <class Network = Net, class Policy> auto train(const Policy& policy, int threads) {
   // The last batch has two samples: ranks without any, and ranks with one.
-  return shard_cases::train<Net, double>(policy, {.epochs = 3, .batch = 59, .threads = threads});
+  return shard_cases::train<Network, double>(policy, {.epochs = 3, .batch = 59, .threads = threads});
 }
 
 /// Weights, losses and running statistics are those of one rank with the whole batches.
-template <class Comm> void agrees_with_one_rank(Comm& world, int threads) {
-  const auto all = train(sk::parallel::DataParallel{world, {.bucket_bytes = 1}, sk::parallel::SyncBatchNorm{}}, threads);
-  shard_cases::require_close(all, train(sk::parallel::SingleProcess{}, 1), 1e-9);
+template <class Network = Net, class Comm> void agrees_with_one_rank(Comm& world, int threads) {
+  const auto all = train<Network>(sk::parallel::DataParallel{world, {.bucket_bytes = 1}, sk::parallel::SyncBatchNorm{}}, threads);
+  shard_cases::require_close(all, train<Network>(sk::parallel::SingleProcess{}, 1), 1e-9);
 }
 
 }  // namespace sync_batch_norm_cases

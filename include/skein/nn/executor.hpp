@@ -146,7 +146,7 @@ class Executor {
   }
 
   /// Stateful layers begin the next call with zeros, and a batch of any size. Without it each call, of training or evaluation,
-  /// goes on where the one before has ended.
+  /// goes on where the one before has ended. A call that throws in its pass resets the states too.
   void reset_states() {
     for (int w = 0; w < workers_.size(); ++w) memory_.state(w).continues = 0;
   }
@@ -173,6 +173,7 @@ class Executor {
     } catch (...) {
       ready_.forget();
       memory_.abandon_copies();
+      if constexpr (sizes.carries_state) reset_states();
       throw;
     }
   }

@@ -40,31 +40,13 @@ template <class Scalar, class Device> struct Context {
   bool training() const { return phase == Phase::training; }
 
   /// Sums n values over all workers of the rank, and over ranks where a policy asks for it (SyncBatchNorm). All workers
-  /// call it at the same place; all get the same sums, added in the order of the workers.
+  /// call it at the same place; all get the same sums, added in the order of the workers. Ranks are asked once, for all n values,
+  /// however many workers a rank has.
   void reduce_statistics(double* values, long n) const {
-    if (worker.count > 1) {
-      double* mine = exchange + worker.index * exchange_size;
-      for (long i = 0; i < n; ++i) mine[i] = values[i];
-      worker.barrier();
-      for (long i = 0; i < n; ++i) {
-        double sum = 0;
-        for (int w = 0; w < worker.count; ++w) sum += exchange[w * exchange_size + i];
-        values[i] = sum;
-      }
-      worker.barrier();
-    }
-    if (statistics_hook) {
-      if (worker.index == 0) {
-        statistics_hook(hook, values, n);
-        if (worker.count > 1)
-          for (long i = 0; i < n; ++i) exchange[i] = values[i];
-      }
-      if (worker.count > 1) {
-        worker.barrier();
-        for (long i = 0; i < n; ++i) values[i] = exchange[i];
-        worker.barrier();
-      }
-    }
+    if (worker.count > 1) each_piece(n, [&](long at, long size) { sum_workers(values + at, size); });
+    if (!statistics_hook) return;
+    if (worker.index == 0) statistics_hook(hook, values, n);
+    if (worker.count > 1) each_piece(n, [&](long at, long size) { copy_from_first(values + at, size); });
   }
 
   /// True where the workers divide one gradient among them instead of adding up their own: a layer whose needs() declare
@@ -73,6 +55,30 @@ template <class Scalar, class Device> struct Context {
 
   /// The array of the whole batch, given this worker's slice of it.
   template <class T> T* whole(T* slice, long pitch) const { return slice - first * pitch; }
+
+ private:
+  /// visit(at, size): n values in pieces that `exchange` holds.
+  template <class Visit> void each_piece(long n, Visit visit) const {
+    for (long at = 0; at < n; at += exchange_size) visit(at, n - at < exchange_size ? n - at : exchange_size);
+  }
+  void sum_workers(double* values, long n) const {
+    double* mine = exchange + worker.index * exchange_size;
+    for (long i = 0; i < n; ++i) mine[i] = values[i];
+    worker.barrier();
+    for (long i = 0; i < n; ++i) {
+      double sum = 0;
+      for (int w = 0; w < worker.count; ++w) sum += exchange[w * exchange_size + i];
+      values[i] = sum;
+    }
+    worker.barrier();
+  }
+  /// Worker 0's values for all.
+  void copy_from_first(double* values, long n) const {
+    for (long i = 0; worker.index == 0 && i < n; ++i) exchange[i] = values[i];
+    worker.barrier();
+    for (long i = 0; i < n; ++i) values[i] = exchange[i];
+    worker.barrier();
+  }
 };
 
 namespace detail {

@@ -21,7 +21,7 @@ template <class Value, class Parameter = Value> struct GroupNormalizeCall {
   Parameter* dweight = nullptr;  ///< added to
   Parameter* dbias = nullptr;
   Parameter* saved_for_backward = nullptr;  ///< (samples, groups, 2): mean and 1 / deviation
-  Parameter* workspace = nullptr;           ///< of the Cpu: 4 column_period(channels)
+  Parameter* workspace = nullptr;           ///< of the Cpu: cpu::group_normalize_workspace(channels)
 };
 
 /// What a device's kernels want for so many channels.

@@ -6,6 +6,7 @@
 #include <skein/nn/fused/conv_batch_norm.hpp>
 #include <skein/nn/fused/conv_relu_pool.hpp>
 #include <skein/nn/fused/rectified_residual.hpp>
+#include <skein/nn/tanh.hpp>
 
 #include "support/fused_networks.hpp"
 #include "support/layer_harness.hpp"
@@ -91,4 +92,13 @@ TEST_CASE("In evaluation the normalisation is in the weights, and follows them")
   CHECK(support::apart(outputs(), before) < 1e-5);
   for (float& b : model.buffers()) b *= 0.5f;  // as a step would, without a new version of the weights
   CHECK(support::apart(outputs(), before) > 1e-3);
+}
+
+TEST_CASE("A batch of one value of each channel is refused in the name of the normalisation, not of the convolution") {
+  Model<Net<nn::Tanh, Conv2d<4, Kernel<3>>, BatchNorm<>, Relu>, Shape<3, 3, 1>> model;
+  Executor executor(model, nn::Mse{}, {.capacity = 2, .threads = 1});
+  support::Batch<Shape<3, 3, 1>, float, 4> one(1), two(2);
+  CHECK_THROWS_WITH(executor.forward_backward(one.view()),
+                    Catch::StartsWith("layer 2 (BatchNorm of 4 channels) trains on a batch of 1 sample"));
+  CHECK_NOTHROW(executor.forward_backward(two.view()));
 }

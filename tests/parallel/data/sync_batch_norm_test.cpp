@@ -20,6 +20,8 @@ TEST_CASE("statistics over ranks: as one rank with the whole batch", "[parallel]
 TEST_CASE("ranks whose workers are not as many make their calls in the same order", "[parallel]") {
   CHECK_NOTHROW(
       sk::spawn(3, [&](sk::ThreadComm& world) { cases::agrees_with_one_rank(world, 1 + world.rank()); }, {.deadline = 120}));
+  CHECK_NOTHROW(sk::spawn(2, [&](sk::ThreadComm& world) { cases::agrees_with_one_rank<cases::Wide>(world, 1 + world.rank()); },
+                          {.deadline = 120}));
 }
 
 TEST_CASE("a batch of one sample over all ranks has no variance, and all ranks say so", "[parallel]") {

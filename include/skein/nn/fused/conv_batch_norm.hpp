@@ -87,6 +87,7 @@ template <class Convolution, class Norm, bool HasRelu> struct ConvBatchNorm {
     g.parameters += stored;
     g.gradients += stored;
     g.x = f.saved_for_backward;
+    g.ordinal += 1;  // an error names the normalisation
     g.workspace += whole_line(ops::conv2d_workspace(geometry<In>));
     auto n = Norm::template call<Between<In>, true>(g);
     n.has_relu = HasRelu || f.addend || f.dsum;

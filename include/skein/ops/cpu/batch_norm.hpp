@@ -11,8 +11,9 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Scalars of a worker's workspace for rows of so many columns: six arrays of coefficients.
-constexpr long batch_norm_workspace(long columns) { return 6 * column_period(columns); }
+/// Scalars of a worker's workspace for rows of so many columns: six arrays of coefficients, and behind them the sums that do not
+/// stand on the stack.
+constexpr long batch_norm_workspace(long columns) { return 6 * column_period(columns) + scalars_of_doubles(2 * columns + 1); }
 
 /// Batch normalization on the processor, forward and backward, by the workers of a rank.
 template <int Channels, long Columns_, class Scalar> struct BatchNorm {
@@ -22,6 +23,9 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
   /// Sums of each column over some rows, and how many rows they are, as they go from worker to worker.
   struct Sums {
     DoublesOfCall<2 * columns + 1> values;
+    /// In the workspace behind the coefficients, or behind other sums there.
+    explicit Sums(const Call& f, bool second = false)
+        : values(f.workspace + 6 * period + (second ? scalars_of_doubles(2 * columns + 1) / 2 : 0)) {}
     double* first() { return values.data(); }
     double* second() { return first() + columns; }
     double& rows() { return first()[2 * columns]; }
@@ -29,7 +33,7 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
 
   template <class Context> static void forward(const Call& f, const Context& context) {
     if (f.training) {
-      Sums sums;
+      Sums sums(f);
       column_moments(rows_of(f), sums.first(), sums.second(), f.workspace);
       use_batch(f, sums, context);
     } else {
@@ -38,7 +42,7 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     normalize(f);
   }
   template <class Context> static void backward(const Call& f, const Context& context) {
-    Sums sums;
+    Sums sums(f);
     load(f);
     products(f, sums);
     if (combine_by(f, sums, context)) combine(f, rows_of(f), f.dy, f.dx);
@@ -153,7 +157,7 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     double *mean = sums.first(), *variance = sums.second();
     for (long c = 0; c < columns; ++c) mean[c] /= n, variance[c] = variance[c] / n - mean[c] * mean[c];
     if constexpr (std::same_as<Scalar, double>) {
-      Sums about;
+      Sums about(f, true);
       for (long i = 0; i <= 2 * columns; ++i) about.first()[i] = 0;
       for (long r = 0; r < f.rows(); ++r)
         for (long c = 0; c < columns; ++c) {
@@ -191,11 +195,8 @@ template <int Channels, long Columns_, class Scalar> struct BatchNorm {
     k[period] = static_cast<Scalar>(inverse * weight);
     k[2 * period] = static_cast<Scalar>(bias + (static_cast<double>(k[0]) - average) * inverse * weight);
   }
-  /// In pieces that the exchange of the workers holds.
   template <class Context> static void reduce(const Context& context, Sums& sums) {
-    constexpr long n = 2 * columns + 1;
-    const long piece = context.worker.count > 1 ? context.exchange_size : n;
-    for (long i = 0; i < n; i += piece) context.reduce_statistics(sums.first() + i, n - i < piece ? n - i : piece);
+    context.reduce_statistics(sums.first(), 2 * columns + 1);
   }
 };
 

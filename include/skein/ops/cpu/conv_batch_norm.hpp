@@ -33,7 +33,7 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
 
   template <class Context> static void forward(const Conv2dCall<Scalar>& c, const Call& n, const Context& context) {
     if (!n.training) return evaluate(c, n);
-    typename Norm::Sums sums;
+    typename Norm::Sums sums(n);
     MomentsOfColumns<Scalar> moments{sums.first(), sums.second(), n.workspace, G.filters};
     moments.begin({c.y, 0, G.filters});
     Conv::forward_each(c, [&](long first, long count) {
@@ -49,7 +49,7 @@ template <class Scalar, Conv2dGeometry G> struct ConvBatchNorm {
   /// Does what the backward of the two operations does, one after the other. Where the convolution does not go by images, the
   /// gradient of its output is in c.y afterwards.
   template <class Context> static void backward(const Conv2dCall<Scalar>& c, const Call& n, const Context& context) {
-    typename Norm::Sums sums;
+    typename Norm::Sums sums(n);
     Norm::load(n);
     Norm::products(n, sums);
     Norm::combine_by(n, sums, context);

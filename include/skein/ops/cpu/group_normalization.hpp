@@ -9,8 +9,8 @@
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// Scalars of a worker's workspace: four coefficients of a column.
-constexpr long group_normalize_workspace(long channels) { return 4 * column_period(channels); }
+/// Scalars of a worker's workspace: four coefficients of a column, and the sums that do not stand on the stack.
+constexpr long group_normalize_workspace(long channels) { return 4 * column_period(channels) + 2 * scalars_of_doubles(channels); }
 
 /// The groups of one sample of Channels in Groups. saved: (Groups, 2), mean and 1 / deviation.
 template <int Channels, int Groups, class Scalar> struct GroupNormalize {
@@ -19,7 +19,7 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
   static void forward(const Columns<Scalar>& x, const Scalar* weight, const Scalar* bias, double epsilon, Scalar* y,
                       Scalar* saved_for_backward, Scalar* workspace) {
     Scalar *mean = workspace, *scale = mean + period, *shift = scale + period;
-    DoublesOfCall<channels> of_values, of_squares;
+    Doubles of_values = doubles(workspace), of_squares = doubles(workspace, true);
     double *sums = of_values.data(), *squares = of_squares.data();
     column_moments(x, sums, squares, mean);
     const double n = static_cast<double>(x.rows * width);
@@ -46,7 +46,7 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
     Scalar *mean = workspace, *a = mean + period, *b = a + period, *constant = b + period;
     for (long c = 0; c < channels; ++c) mean[c] = saved_for_backward[2 * (c / width)];
     repeat(mean);
-    DoublesOfCall<channels> of_gradients, of_products;
+    Doubles of_gradients = doubles(workspace), of_products = doubles(workspace, true);
     double *sums = of_gradients.data(), *products = of_products.data();
     column_products(x, dy, mean, sums, products);
     const double n = static_cast<double>(x.rows * width);
@@ -71,6 +71,11 @@ template <int Channels, int Groups, class Scalar> struct GroupNormalize {
   }
 
  private:
+  using Doubles = DoublesOfCall<channels>;
+  /// In the workspace behind the coefficients, or behind others there.
+  static Doubles doubles(Scalar* workspace, bool second = false) {
+    return Doubles(workspace + 4 * period + (second ? scalars_of_doubles(channels) : 0));
+  }
   /// Takes mean and variance once more about that mean: squares of doubles far from zero have no digits left for the variance.
   static void about_mean(const Columns<Scalar>& x, long g, double& average, double& variance) {
     double sum = 0, square = 0;

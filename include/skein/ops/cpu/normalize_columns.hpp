@@ -3,21 +3,24 @@
 // channels fill vectors as well as 64 do; sums are taken in registers over blocks of rows, about a first guess of the mean, and
 // added up in double. Without xsimd it is the reference.
 #pragma once
-#include <memory>
-
 #include "../reference/normalization.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
-/// N doubles while a call lasts: on the stack, and from 128 KiB on on the heap, since a worker's stack holds but a few MiB.
+/// Scalars of a workspace, of any type, that n doubles of a call take: none where they stand on the stack.
+constexpr long scalars_of_doubles(long n) { return n <= 16384 ? 0 : 2 * n; }
+
+/// N doubles while a call lasts: on the stack, and over 128 KiB in the workspace, since a worker's stack holds but a few MiB.
 template <long N> class DoublesOfCall {
  public:
-  double* data() { return on_stack ? few_ : many_.get(); }
+  /// room: scalars_of_doubles(N) of the workspace, where a double may lie; the caller keeps it.
+  template <class Scalar> explicit DoublesOfCall(Scalar* room) : many_(reinterpret_cast<double*>(room)) {}
+  double* data() { return on_stack ? few_ : many_; }
 
  private:
-  static constexpr bool on_stack = N <= 16384;
+  static constexpr bool on_stack = scalars_of_doubles(N) == 0;
   double few_[on_stack ? N : 1];
-  std::unique_ptr<double[]> many_{on_stack ? nullptr : new double[N]};
+  double* many_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
