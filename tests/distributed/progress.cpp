@@ -40,7 +40,7 @@ TEST_CASE("MPI: the exception of a function that reduces is that of its rank, al
     sk::MpiComm world{MPI_COMM_WORLD, within(10, shared, sk::ReductionOrder::ranks)};
     if (world.size() == 1) return;
     last = world.rank() == world.size() - 1;
-    told = support::thrown<std::exception>([&] { cases::own_fault(world, of_part); });
+    told = support::thrown<std::exception>([&] { cases::own_fault_with_part(world, of_part); });
   }
   MPI_Barrier(MPI_COMM_WORLD);
   CAPTURE(shared, of_part);

@@ -73,17 +73,20 @@ struct Checked {
     return a + b;
   }
 };
-/// Throws on every rank, on the last what its own Checked has said while it waited in the other of the two communicators, which
-/// ends for another reason: the ranks that hear of it are gone.
-template <class Comm> void own_fault(Comm& world, bool of_part) {
-  Comm part = world.split(0);
-  Comm &first = of_part ? part : world, &second = of_part ? world : part;
+/// Throws on every rank, on the last what its own Checked has said while it waited in `second`, which ends for another reason:
+/// the ranks that hear of it are gone.
+template <class First, class Second> void own_fault(First& first, Second& second) {
   std::vector<int> data(300'000, 1);
   data.back() = 60;  // of the last rank's slice
   if (first.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   auto sum = first.start_all_reduce(data, Checked{});
   if (first.rank() > 0) second.barrier();
   sum.wait();
+}
+template <class Comm> void own_fault_with_part(Comm& world, bool of_part) {
+  Comm part = world.split(0);
+  if (of_part) own_fault(part, world);
+  else own_fault(world, part);
 }
 
 }  // namespace progress_cases

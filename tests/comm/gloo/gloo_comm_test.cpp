@@ -118,11 +118,24 @@ TEST_CASE("a rank that is killed inside a collective is named by the others, lon
 TEST_CASE("the exception of a function that reduces is that of its rank, also while that waits in another GlooComm") {
   const bool of_part = GENERATE(true, false);
   const std::vector<std::string> said = of_ranks(3, options(true, 5), [&](sk::GlooComm& world) {
-    return support::thrown<std::exception>([&] { progress_cases::own_fault(world, of_part); });
+    return support::thrown<std::exception>([&] { progress_cases::own_fault_with_part(world, of_part); });
   });
   CHECK(said[2] == progress_cases::Checked::too_large);
   CHECK_THAT(said[0], Contains("rank 2 failed: an exception passed"));
   CHECK_THAT(said[1], Contains("rank"));
+}
+
+TEST_CASE("the exception of a function that reduces is that of its rank, also while that waits in a ControlComm") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const std::vector<std::string> said = of_ranks(3, options(true, 5), [&](sk::GlooComm& world) {
+    return support::thrown<std::exception>([&] {
+      sk::ControlComm control = sk::ControlComm::from_file(file, world.rank(), 3);
+      progress_cases::own_fault(world, control);
+    });
+  });
+  CHECK(said[2] == progress_cases::Checked::too_large);
+  CHECK_THAT(said[0], Contains("rank 2 failed: an exception passed"));
 }
 
 TEST_CASE("two levels of a GlooComm: where one fails as a call is started, the others hear of it") {
