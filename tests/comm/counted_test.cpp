@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/algorithms/all_reduce.hpp>
+#include <skein/comm/control/control_comm.hpp>
 #include <skein/comm/counted.hpp>
 #include <skein/comm/sim/sim_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
@@ -15,6 +16,9 @@ namespace sk = skein;
 using sk::comm::Counts;
 
 static_assert(2 * Counts{1, 2, 3, 4} - Counts{1, 2, 3, 4} == Counts{1, 2, 3, 4});
+
+static_assert(sk::comm::starts_by_waiting<sk::Counted<sk::ControlComm>::engine_type> &&
+              !sk::comm::starts_by_waiting<sk::Counted<sk::ThreadComm>::engine_type>);
 
 TEST_CASE("what goes through a communicator is counted", "[comm]") {
   CHECK_NOTHROW(sk::spawn(4,

@@ -6,6 +6,11 @@
 
 #include <catch2/catch.hpp>
 
+#include <exception>
+#include <string>
+
+#include "../support/thrown.hpp"
+
 namespace sk = skein;
 namespace cases = progress_cases;
 
@@ -24,4 +29,21 @@ TEST_CASE("MPI: a rank that waits in another communicator serves this one", "[di
   const auto order = GENERATE(sk::ReductionOrder::ranks, sk::ReductionOrder::native);
   sk::MpiComm world{MPI_COMM_WORLD, within(20, shared, order)};
   CHECK_NOTHROW(cases::everything(world));
+}
+
+TEST_CASE("MPI: the exception of a function that reduces is that of its rank, also while that waits in another communicator",
+          "[distributed]") {
+  const bool shared = GENERATE(true, false), of_part = GENERATE(true, false);
+  std::string told;
+  bool last = false;
+  {
+    sk::MpiComm world{MPI_COMM_WORLD, within(10, shared, sk::ReductionOrder::ranks)};
+    if (world.size() == 1) return;
+    last = world.rank() == world.size() - 1;
+    told = support::thrown<std::exception>([&] { cases::own_fault_with_part(world, of_part); });
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  CAPTURE(shared, of_part);
+  CHECK(!told.empty());
+  CHECK((told == cases::Checked::too_large) == last);
 }

@@ -2,6 +2,8 @@
 // What a rank has started on one communicator while it waits, or polls, in another: the same checks for every communicator of the
 // host. Failures are exceptions, as in collectives.hpp; a rank that is not served would stand until its deadline.
 #pragma once
+#include <chrono>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -62,6 +64,29 @@ template <class Comm> void everything(Comm& world) {
   polled(world, other);
   message(world, other);
   message(other, world);
+}
+/// A sum that refuses large values: `too_large` is what it says.
+struct Checked {
+  static constexpr const char* too_large = "a sum beyond 100";
+  int operator()(int a, int b) const {
+    if (a + b > 100) throw std::overflow_error(too_large);
+    return a + b;
+  }
+};
+/// Throws on every rank, on the last what its own Checked has said while it waited in `second`, which ends for another reason:
+/// the ranks that hear of it are gone.
+template <class First, class Second> void own_fault(First& first, Second& second) {
+  std::vector<int> data(300'000, 1);
+  data.back() = 60;  // of the last rank's slice
+  if (first.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  auto sum = first.start_all_reduce(data, Checked{});
+  if (first.rank() > 0) second.barrier();
+  sum.wait();
+}
+template <class Comm> void own_fault_with_part(Comm& world, bool of_part) {
+  Comm part = world.split(0);
+  if (of_part) own_fault(part, world);
+  else own_fault(world, part);
 }
 
 }  // namespace progress_cases

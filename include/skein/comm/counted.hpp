@@ -8,6 +8,7 @@
 #include "concepts.hpp"
 #include "counts.hpp"
 #include "messages.hpp"
+#include "progress.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -15,6 +16,7 @@ namespace comm {
 /// An engine in front of an engine, of this rank.
 template <class Engine> class CountingEngine {
  public:
+  static constexpr bool starts_by_waiting = comm::starts_by_waiting<Engine>;
   CountingEngine(Engine& engine, int rank, int ranks) : engine_(&engine), rank_(rank), ranks_(ranks) {}
   void run(const CollectiveCall& o) {
     count(o);

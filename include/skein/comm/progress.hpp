@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <string>
 #include <thread>  // std::chrono's durations as well: <chrono> itself brings streams
 
 #include "../core/config.hpp"
@@ -27,9 +28,9 @@ class Progress {
   static bool move_others(const Progress* waiting);
   /// This thread is moving an engine: nothing that waits for other ranks may be begun.
   static bool moving();
-  /// Throws the exception of a user's function that has ended one of this thread's engines while it was moved. An engine that
-  /// fails with those throws it in place of what the others are told.
-  static void rethrow_users();
+  /// What an engine throws that has failed: a CommError of the message. Where the exception of a user's function has ended one of
+  /// this thread's engines while it was moved, that in its place: the message is what others are told of it.
+  [[noreturn]] static void throw_failed(const std::string& message);
   /// How long a thread that waits in `waiting` may sleep, at most `longest`: shortly, where there is something to move.
   static std::chrono::nanoseconds nap(const Progress* waiting, std::chrono::nanoseconds longest);
 
@@ -39,9 +40,13 @@ class Progress {
 
   /// In each call of the engine: from here on the calling thread moves it.
   void called() {
-    if (of_thread_.get() != here_ || !of_thread_ || users_) [[unlikely]]
+    if (of_thread_.get() != here_ || !of_thread_ || users_) [[unlikely]] {
       join_thread();
+      rethrow_users();
+    }
   }
+  /// In a call that ends the engine, which throws nothing of what has happened before.
+  void called_to_end() { join_thread(); }
   /// First in the engine's destructor: no thread moves it any more.
   void leave_thread() noexcept;
 
@@ -52,6 +57,7 @@ class Progress {
   /// One piece of work that can be done without waiting; false where there is none. May throw what its own calls do.
   virtual bool move_on() = 0;
   void join_thread();
+  void rethrow_users();
 
   static inline constinit thread_local detail::EnginesOfThread* here_ = nullptr;
   std::shared_ptr<detail::EnginesOfThread> of_thread_;

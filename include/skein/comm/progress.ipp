@@ -100,8 +100,9 @@ SKEIN_INLINE std::chrono::nanoseconds Progress::nap(const Progress* waiting, std
 
 SKEIN_INLINE bool Progress::moving() { return here_ && here_->moving(); }
 
-SKEIN_INLINE void Progress::rethrow_users() {
+SKEIN_INLINE void Progress::throw_failed(const std::string& message) {
   if (here_) here_->rethrow_users();
+  throw CommError(message);
 }
 
 SKEIN_INLINE void Progress::leave_thread() noexcept {
@@ -114,6 +115,9 @@ SKEIN_INLINE void Progress::join_thread() {
     engines->add(this);
     of_thread_ = engines;
   }
+}
+
+SKEIN_INLINE void Progress::rethrow_users() {
   if (const std::exception_ptr users = std::exchange(users_, nullptr)) std::rethrow_exception(users);
 }
 

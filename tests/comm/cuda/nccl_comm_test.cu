@@ -399,6 +399,34 @@ TEST_CASE("parts of a communicator, and parts of parts") {
   CHECK(said.empty());
 }
 
+TEST_CASE("calls of the host that differ in a part end the whole") {
+  if (!has(3)) return;
+  std::atomic<int> told = 0;
+  const std::string said = thrown(
+      3,
+      [&](sk::NcclComm& world) {
+        sk::NcclComm part = world.split(world.rank() > 0);
+        world.barrier();
+        try {
+          if (part.rank() == 0) (void)part.all_reduce(1);
+          else part.barrier();
+        } catch (const sk::CommError&) {}  // who catches it has nothing to go on with
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        while (std::chrono::steady_clock::now() < end) {
+          std::this_thread::sleep_for(1ms);
+          try {
+            world.check();
+          } catch (const sk::CommError& e) {
+            told += std::string(e.what()).find("differs between ranks: rank 1: all_reduce(Sum) of 1 int32") != std::string::npos;
+            return;
+          }
+        }
+      },
+      within(30));
+  CHECK(told == 3);
+  CHECK(said.empty());
+}
+
 TEST_CASE("calls that differ are named where they are compared") {
   if (!has(2)) return;
   sk::NcclOptions options = within(30);

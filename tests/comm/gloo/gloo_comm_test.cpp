@@ -19,7 +19,10 @@
 #include <vector>
 
 #include "../../support/processes.hpp"
+#include "../../support/progress_cases.hpp"
 #include "../../support/temporary_folder.hpp"
+#include "../../support/thrown.hpp"
+#include "skein/comm/hierarchical/hierarchical.hpp"
 
 namespace sk = skein;
 using Catch::Matchers::Contains;
@@ -110,6 +113,54 @@ TEST_CASE("a rank that is killed inside a collective is named by the others, lon
   for (int r = 0; r < 3; ++r)
     if (r != killed)
       CHECK_THAT(said[static_cast<std::size_t>(r)], Contains("rank " + std::to_string(killed)) && Contains("killed"));
+}
+
+TEST_CASE("the exception of a function that reduces is that of its rank, also while that waits in another GlooComm") {
+  const bool of_part = GENERATE(true, false);
+  const std::vector<std::string> said = of_ranks(3, options(true, 5), [&](sk::GlooComm& world) {
+    return support::thrown<std::exception>([&] { progress_cases::own_fault_with_part(world, of_part); });
+  });
+  CHECK(said[2] == progress_cases::Checked::too_large);
+  CHECK_THAT(said[0], Contains("rank 2 failed: an exception passed"));
+  CHECK_THAT(said[1], Contains("rank"));
+}
+
+TEST_CASE("the exception of a function that reduces is that of its rank, also while that waits in a ControlComm") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const std::vector<std::string> said = of_ranks(3, options(true, 5), [&](sk::GlooComm& world) {
+    return support::thrown<std::exception>([&] {
+      sk::ControlComm control = sk::ControlComm::from_file(file, world.rank(), 3);
+      progress_cases::own_fault(world, control);
+    });
+  });
+  CHECK(said[2] == progress_cases::Checked::too_large);
+  CHECK_THAT(said[0], Contains("rank 2 failed: an exception passed"));
+}
+
+TEST_CASE("two levels of a GlooComm: where one fails as a call is started, the others hear of it") {
+  struct Refuses {
+    bool refuses;
+    float operator()(float a, float b) const { return refuses ? throw std::overflow_error("refused") : a + b; }
+  };
+  const support::TemporaryFolder folder;
+  const std::string heard = folder / "rank 3 has heard";
+  const std::vector<std::string> said = of_ranks(4, options(true, 15), [&](sk::GlooComm& world) {
+    sk::Hierarchical levels{world, 2};
+    std::vector<float> data(1000, 1.0f);
+    if (world.rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(200));  // it adds up what is there already
+    const std::string text = support::thrown<std::exception>([&] { levels.all_reduce(data, Refuses{world.rank() == 1}); });
+    if (world.rank() == 3) std::ofstream{heard};
+    const double begin = seconds();  // rank 1 makes no call until then
+    while (world.rank() == 1 && !std::ifstream(heard) && seconds() - begin < 8)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    const bool late = seconds() - begin >= 8;
+    world.barrier();
+    return late ? "too late" : text;
+  });
+  CHECK(said[1] == "refused");
+  for (const std::size_t r : {0, 3}) CHECK_THAT(said[r], Catch::StartsWith("rank 1 failed: an exception passed"));
+  CHECK_THAT(said[2], Catch::StartsWith("rank "));
 }
 
 TEST_CASE("a short message to a rank that receives later holds up no other") {

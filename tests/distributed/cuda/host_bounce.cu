@@ -3,14 +3,17 @@
 // nothing of it; and a training that way, against the serial run on the Cpu.
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <skein/cuda.hpp>
 #include <skein/mpi.hpp>
 
 #include "support/host_bounce_cases.hpp"
+#include "support/thrown.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -41,6 +44,24 @@ TEST_CASE("staged collectives over processes have the bits of MPI's") {
   sk::HostBounce world{mpi};
   CHECK(world.where().ordinal == mpi.node_rank() % sk::cuda::device_count());
   CHECK_NOTHROW(host_bounce_cases::staged_everything(world));
+}
+
+TEST_CASE("a call of a part that has failed is not over: its rank waited in the whole, which goes on") {
+  sk::MpiComm mpi{MPI_COMM_WORLD};
+  if (mpi.size() == 1) return;
+  sk::MpiComm part = mpi.split(0);
+  sk::HostBounce world{part};
+  if (mpi.rank() == mpi.size() - 1) {
+    mpi.barrier();
+    (void)support::thrown([&] { part.fail("the last rank ends its part"); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    return mpi.barrier();
+  }
+  host_bounce_cases::OnDevice<float> data(std::vector<float>(100, 1.0f), world.where());
+  auto started = world.start_all_reduce(data.span());
+  mpi.barrier();
+  mpi.barrier();  // it looks at what was started meanwhile
+  CHECK_THAT(support::thrown([&] { started.wait(); }), Catch::Matchers::Contains("the last rank ends its part"));
 }
 
 TEST_CASE("data-parallel training over staged processes agrees with the serial run") {

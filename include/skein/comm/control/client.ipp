@@ -27,7 +27,7 @@ SKEIN_INLINE Client::~Client() {
 
 SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t number, std::string payload) {
   std::unique_lock lock(mutex_);
-  if (const std::string* const text = verdict(group)) throw CommError(*text);
+  if (const std::string* const text = verdict(group)) Progress::throw_failed(*text);
   const double limit = std::min(1e8, deadline_.load());  // of an infinite deadline: three years, which a frame can carry
   waits_in_ = describe_exchange(payload, left_[group].names) + " (call " + std::to_string(number) + ")";
   waited_ = {group, number};
@@ -51,7 +51,7 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
                ": its process was stopped, or the network is");
     lock.lock();
   }
-  throw CommError(*verdict(group));
+  Progress::throw_failed(*verdict(group));
 }
 
 SKEIN_INLINE void Client::open(std::uint32_t group, const std::vector<int>& members) {

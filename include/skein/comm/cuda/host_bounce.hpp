@@ -2,8 +2,10 @@
 // HostBounce<Host>: collectives of GPU memory over a communicator of the host, through page-locked memory: for an MPI that knows
 // nothing of GPUs, and for machines without NCCL. Only who writes this type gets it; nothing chooses it in silence.
 #pragma once
+#include <exception>
+#include <memory>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "../../core/flag_within.hpp"
 #include "../../device/cuda/pinned.hpp"
@@ -51,14 +53,8 @@ template <class Host> class HostBounceEngine final : Progress {
 
   /// Starts what the host may start, and copies back what has come.
   void progress() {
-    called();
-    const skein::detail::FlagWithin within(within_, true);
-    try {
-      advance();
-    } catch (...) {
-      failed_ = true;
-      throw;
-    }
+    check();
+    guarded([&] { advance(); });
   }
   /// True once the values are on their way back, and have arrived.
   bool test(Ticket& t) {
@@ -73,34 +69,43 @@ template <class Host> class HostBounceEngine final : Progress {
   void wait(Ticket& t) {
     called();
     if (old(t)) return;
-    const skein::detail::FlagWithin within(within_, true);
-    // The later ones too, now: another rank may wait for a message of theirs before it comes to what is waited for here.
-    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
-      Call& c = calls_[n];
-      if (c.phase == Phase::Copying) {
-        c.copied.synchronize();
-        give(c);
-      }
-    }
-    // Others that were started before go on meanwhile: the host's engine moves all of its calls in one wait.
     Call& c = calls_[t.number - 1];
+    if (failure_ && c.phase != Phase::Done) std::rethrow_exception(failure_);
+    // The later ones too, now: another rank may wait for a message of theirs before it comes to what is waited for here.
+    give_all();
+    // Others that were started before go on meanwhile: the host's engine moves all of its calls in one wait.
     if (c.phase == Phase::OnHost) {
-      host_->engine().wait(c.ticket);
-      bring_back(c);
+      guarded([&] {
+        host_->engine().wait(c.ticket);
+        bring_back(c);
+      });
     }
     if (t.message == 0) t.peer = c.ticket.peer;
     c.arrived.hold(cuda::stream(device_));
-    progress();
+    if (!failure_) progress();
+  }
+  /// The host has all calls that were started before, once their copies are done: its own calls come behind them on each rank.
+  void give_all() {
+    called();
+    if (failure_) return;
+    guarded([&] {
+      for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) {
+        Call& c = calls_[n];
+        if (c.phase != Phase::Copying) continue;
+        c.copied.synchronize();
+        give(c);
+      }
+    });
   }
   void abandon() {
-    failed_ = true;
-    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) (void)cudaEventSynchronize(calls_[n].copied.get());
-    host_->engine().abandon();
+    called_to_end();
+    end(std::make_exception_ptr(
+        CommError(names_of(*host_).name(host_->rank()) + " failed: an exception passed through a call that was under way")));
   }
 
  private:
   /// What is on its way back arrives by itself.
-  bool under_way() const override { return !calls_.empty() && !within_ && !failed_; }
+  bool under_way() const override { return !calls_.empty() && !within_ && !failure_; }
   bool move_on() override {
     const std::uint64_t complete = calls_.complete();
     progress();
@@ -115,20 +120,30 @@ template <class Host> class HostBounceEngine final : Progress {
         if (!c.copied.done() || (starts_by_waiting<typename Host::engine_type> && moving())) break;  // later ones later: in order
         give(c);
       }
-      if (c.phase == Phase::OnHost && has_come(c)) bring_back(c);
+      if (c.phase == Phase::OnHost && host_->engine().test(c.ticket)) bring_back(c);
     }
     while (!calls_.empty() && calls_.oldest().phase == Phase::Done) calls_.pop();
   }
-  struct Call;
-  /// The host's part. One that throws is over, and ends the communicator: what was asked for may be another call.
-  bool has_come(Call& c) {
+  /// In each call, but for wait(): one that is done is over.
+  void check() {
+    called();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+  /// What is thrown within ends the communicator, and each call that is under way says it: what was asked for may be another one.
+  template <class F> void guarded(const F& f) {
+    const skein::detail::FlagWithin within(within_, true);
     try {
-      return host_->engine().test(c.ticket);
+      f();
     } catch (...) {
-      c.phase = Phase::Done;
-      abandon();
+      end(std::current_exception());
       throw;
     }
+  }
+  void end(std::exception_ptr why) {
+    if (failure_) return;
+    failure_ = std::move(why);
+    for (std::uint64_t n = calls_.complete(); n < calls_.started(); ++n) (void)cudaEventSynchronize(calls_[n].copied.get());
+    host_->engine().abandon();
   }
   struct Back {
     void* to = nullptr;
@@ -149,6 +164,7 @@ template <class Host> class HostBounceEngine final : Progress {
   bool old(const Ticket& t) const { return t.number == 0 || t.number + calls_.room <= calls_.started(); }
 
   Call& begin(std::size_t send, const void* from, std::size_t recv, void* to) {
+    check();
     while (calls_.full()) {
       Ticket first{calls_.complete() + 1, -1, -1};
       wait(first);
@@ -199,7 +215,7 @@ template <class Host> class HostBounceEngine final : Progress {
   cuda::Stream stream_;
   CallRing<Call> calls_;  // complete: on its way back
   bool within_ = false;   // its own work: where an engine that it is made of waits, this one is not moved
-  bool failed_ = false;
+  std::exception_ptr failure_;
 };
 }  // namespace comm
 
@@ -226,15 +242,18 @@ template <class Host> class HostBounce : public comm::Messages<HostBounce<Host>,
   int rank() const { return this->inner().rank(); }
   int size() const { return this->inner().size(); }
   Cuda where() const { return engine_->device(); }
-  /// Returns when every rank has come here: a barrier of the hosts, which waits for no kernel of the device.
-  void barrier() { this->inner().barrier(); }
+  /// Returns when every rank has come here: a barrier of the hosts, behind what was started before. It waits for no other kernel.
+  void barrier() { control().barrier(); }
   /// A communicator of the ranks with this colour (0 or more), ordered by key, then by rank. Collective; blocking.
   HostBounce split(int color, int key = 0) {
-    return HostBounce(std::make_unique<Host>(this->inner().split(color, key)), engine_->device());
+    return HostBounce(std::make_unique<Host>(control().split(color, key)), engine_->device());
   }
 
-  /// The communicator of the host over the same ranks: spans of the host go there.
-  Host& control() { return this->inner(); }
+  /// The communicator of the host over the same ranks: spans of the host go there, behind what was started here before.
+  Host& control() {
+    engine_->give_all();
+    return this->inner();
+  }
   engine_type& engine() { return *engine_; }
 
  private:

@@ -111,10 +111,8 @@ class GlooEngine final : Progress {
   }
   /// A call is left while an exception passes: nobody touches its memory once this returns, and the others are told.
   void abandon() {
-    called();
-    try {
-      fail(names_.name(rank_) + " failed: an exception passed through a call that was under way");
-    } catch (const CommError&) {}
+    called_to_end();
+    end_all(names_.name(rank_) + " failed: an exception passed through a call that was under way");
   }
   /// This rank makes no further call. `why`: an exception leaves a part; who waits for this rank is told that, and the whole
   /// lives. Else what was sent is delivered, and the others may read it before a connection is closed.
@@ -130,12 +128,15 @@ class GlooEngine final : Progress {
   }
   /// Ends all ranks with a message; those of a part in it alone.
   [[noreturn]] void fail(const std::string& message) {
-    if (!failed_) {
-      set_message(message);
-      control_.fail(message_);
-      end();
-    }
-    throw CommError(message_);
+    end_all(message);
+    throw_failed(message_);
+  }
+  /// What fail() does, but that it throws nothing.
+  void end_all(const std::string& message) {
+    if (failed_) return;
+    set_message(message);
+    control_.fail(message_);
+    end();
   }
 
  private:
@@ -260,7 +261,7 @@ class GlooEngine final : Progress {
       } catch (const CommError& e) { set_message(e.what()); }
       end();
     }
-    if (failed_) throw CommError(message_);
+    if (failed_) throw_failed(message_);
   }
   void set_message(const std::string& first) {
     if (memory_) segment_.fail(first);

@@ -61,10 +61,8 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   ~GlooComm() {
     if (engine_ && detail::fault_leaves(uncaught_) && !engine_->failed()) {
       const std::string why = engine_->rank_names().name(rank()) + " failed: an exception left the scope of its GlooComm";
-      try {
-        if (control_->engine().group() != 0) engine_->leave(why);
-        else fail(why);
-      } catch (const CommError&) {}
+      if (control_->engine().group() != 0) engine_->leave(why);
+      else engine_->end_all(why);
     }
     engine_.reset();
   }

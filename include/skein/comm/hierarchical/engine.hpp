@@ -41,14 +41,14 @@ template <class Inside, class Between> class HierarchicalEngine final : Progress
   }
   Ticket start(const CollectiveCall& o) {
     called();
-    if (calls_.full()) wait_until(calls_.complete() + 1);
+    if (calls_.full()) or_abandon([&] { wait_until(calls_.complete() + 1); });
     Call& call = calls_.next();
     call.stage = 0;
     call.going = false;
     call.whole = o;
     plan(call, o);
     const Ticket t{calls_.push(), -1, -1};
-    advance();
+    or_abandon([&] { advance(); });
     return t;
   }
   bool test(Ticket& t) {

@@ -57,7 +57,7 @@ class MpiEngine final : Progress {
   bool test(Ticket& t);
   void wait(Ticket& t);
   /// A call is left while an exception passes: the others are told.
-  void abandon();
+  void abandon() { leave(names_.name(rank_) + " failed: an exception passed through a call that was under way"); }
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
   /// Tells the others, as fail() does, that this rank is leaving by an exception.
@@ -69,6 +69,8 @@ class MpiEngine final : Progress {
   }
   bool move_on() override { return look_for_failure(), guarded_step(); }
   Ticket start_message(bool sends, void* data, std::size_t bytes, int peer, int tag);
+  // What fail() does, but that it throws nothing of the ranks'.
+  void end_all(const std::string& message);
 
   // What all ranks decide alike: the communicator's id, shared memory, the order.
   void agree(MPI_Comm node);

@@ -85,28 +85,27 @@ SKEIN_MPI_INLINE void MpiEngine::wait(Ticket& t) {
   else if (!failed_) wait_until([&] { return done(t); }, t.message < 0 ? nullptr : &t);
 }
 
-SKEIN_MPI_INLINE void MpiEngine::abandon() {
-  called();
-  leave(names_.name(rank_) + " failed: an exception passed through a call that was under way");
+SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
+  called_to_end();
+  end_all(message);
+  throw_failed(message_);
 }
 
-SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
-  called();
-  if (failed_) throw CommError(message_);
+SKEIN_MPI_INLINE void MpiEngine::end_all(const std::string& message) {
+  if (failed_) return;
   if (queue_->shares_memory()) queue_->segment().fail(message);
   else if (size_ > 1 && !verdict_received_) detector_->tell_all(message);
   queue_->keep();
   with_messages([](auto& m) { m.keep(); });
   failed_ = true;
   message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
-  throw CommError(message_);
 }
 
 SKEIN_MPI_INLINE void MpiEngine::leave(const std::string& message) noexcept {
-  if (failed_) return;
   try {
-    fail(message);
-  } catch (const CommError&) {}  // the others'
+    called_to_end();
+    end_all(message);
+  } catch (const CommError&) {}  // MPI does not tell the others
 }
 
 SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
@@ -162,7 +161,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_difference() {
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_failure() {
-  if (failed_) throw CommError(message_);
+  if (failed_) throw_failed(message_);
   if (queue_->shares_memory()) {
     if (queue_->segment().failed()) fail(queue_->segment().message());
   } else if (size_ > 1 && ++looks_ % 32 == 0) {

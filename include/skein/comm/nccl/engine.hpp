@@ -36,8 +36,6 @@ class NcclEngine final : public control::Watched {
       : NcclEngine(control, parent.device_, parent.options_, &parent, color, key) {
     ranks_share_process_ = parent.ranks_share_process_;
   }
-  NcclEngine(const NcclEngine&) = delete;
-  NcclEngine& operator=(const NcclEngine&) = delete;
   ~NcclEngine() override {
     if (!failed()) drain();
     client_->remove(this);
@@ -153,6 +151,9 @@ class NcclEngine final : public control::Watched {
   }
   std::uint32_t group() const override { return group_; }
   bool tick() override {
+    try {
+      client_->check(group_);
+    } catch (const CommError& e) { return client_->fail(e.what()), false; }  // of a part: values of the host that do not match
     ask_events_from_here(device_);
     std::string wrong;
     {
@@ -169,9 +170,8 @@ class NcclEngine final : public control::Watched {
           client_->report_overdue(group_, late->call, client_->deadline(), late->what);
       } catch (const Error& e) { wrong = e.what(); }
     }
-    if (wrong.empty()) return true;
-    client_->fail(name() + ": " + wrong);
-    return false;
+    if (!wrong.empty()) client_->fail(name() + ": " + wrong);
+    return wrong.empty();
   }
   void abort(const std::string& verdict) override {
     const Lock lock(handle_.mutex(), std::chrono::seconds(1));  // a call that hangs inside NCCL has it: abort frees that call

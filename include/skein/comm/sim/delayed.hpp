@@ -15,6 +15,7 @@
 
 #include "../concepts.hpp"
 #include "../messages.hpp"
+#include "../progress.hpp"
 #include "tables.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -56,6 +57,7 @@ namespace comm {
 template <class Inner> class DelayedEngine {
  public:
   using Clock = SlowNetwork::Clock;
+  static constexpr bool starts_by_waiting = comm::starts_by_waiting<Inner>;
   DelayedEngine(Inner& inner, SlowNetwork& network, int rank, int ranks)
       : inner_(&inner), network_(&network), rank_(rank), ranks_(ranks) {}
 

@@ -62,7 +62,7 @@ SKEIN_INLINE Ticket ThreadEngine::start_send(const void* data, std::size_t bytes
 }
 
 SKEIN_INLINE void ThreadEngine::abandon() {
-  called();
+  called_to_end();
   team_->failure->abandon(team_->names.number(rank_));
   quiesce();
 }
@@ -202,8 +202,7 @@ SKEIN_INLINE void ThreadEngine::quiesce() {
 
 SKEIN_INLINE void ThreadEngine::leave() {
   quiesce();
-  rethrow_users();
-  throw CommError(team_->failure->message());
+  throw_failed(team_->failure->message());
 }
 
 SKEIN_INLINE Ticket ThreadEngine::put(bool sends, void* data, std::size_t bytes, int peer, int box, int tag) {
