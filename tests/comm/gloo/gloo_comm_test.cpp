@@ -256,7 +256,29 @@ TEST_CASE("communicators may end in another order on each rank") {
   CHECK(said == std::vector<std::string>{"3 at once", "3 at once"});
 }
 
-TEST_CASE("calls of values that fit no slot are compared with the others' calls") {
+TEST_CASE("a call of large values is started without waiting for the others") {
+  const bool shared = GENERATE(true, false);
+  struct Large {
+    int values[1200] = {};
+  };
+  const std::vector<std::string> said = of_ranks(2, options(shared, 5), [](sk::GlooComm& world) -> std::string {
+    sk::GlooComm part = world.split(0);
+    std::vector<Large> own(1), all(2);
+    own[0].values[1199] = world.rank() + 1;
+    if (world.rank() == 0) {
+      auto gathers = part.start_all_gather(own, all);
+      world.barrier();
+      gathers.wait();
+    } else {
+      world.barrier();
+      part.all_gather(own, all);
+    }
+    return std::to_string(all[0].values[1199]) + ", " + std::to_string(all[1].values[1199]);
+  });
+  CHECK(said == std::vector<std::string>{"1, 2", "1, 2"});
+}
+
+TEST_CASE("calls of large values are compared with the others' calls") {
   struct Large {
     int values[1200] = {};
   };

@@ -44,7 +44,8 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
     lock.lock();
   }
   waits_in_.clear();
-  if (answer_) return std::move(*answer_);  // a rank that fails after the exchange does not undo it: the next call says so
+  // A rank that fails after the exchange does not undo it: the next call says so.
+  if (answer_) return *std::exchange(answer_, std::nullopt);
   if (!verdict(group)) {
     lock.unlock();
     set_failed("the coordinator on rank 0 does not answer within " + seconds_text(limit) +

@@ -75,16 +75,13 @@ class GlooEngine final : Progress {
       if (calls.full()) wait_until([&] { return !calls.full(); }, calls.complete() + 1, nullptr);
       return {calls.push(o), -1, -1};
     }
-    const bool fits = SharedTransport::fits(o.signature);
-    if (!fits) wait_until([&] { return calls_.empty(); }, 0, nullptr);
     if (calls_.full()) wait_until([&] { return !calls_.full(); }, 0, nullptr);
     CollectiveCall& call = calls_.next();
     call = o;
-    call.signature.shared_at = fits ? memory_->shared_at(o) : 0;
+    call.signature.shared_at = memory_->shared_at(o);
     if (calls_.empty()) memory_->begin(call, calls_.complete());
     Ticket t{calls_.push(), -1, -1};
     progress();
-    if (!fits) wait(t), guarded([&] { control_.engine().run(o); });  // the calls have been compared
     return t;
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {

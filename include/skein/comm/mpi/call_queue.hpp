@@ -41,7 +41,7 @@ class CallQueue {
   Segment& segment() { return segment_; }
   const Segment& segment() const { return segment_; }
   /// The transport that works on the current call, where that is shared memory.
-  SharedTransport* through_memory() { return !idle() && in_memory(current()) ? &*shared_ : nullptr; }
+  SharedTransport* through_memory() { return !idle() && shared_ ? &*shared_ : nullptr; }
 
   /// All-reduces in these pages copy nothing; where the queue shares memory.
   void add(const std::shared_ptr<NodePages>& pages) { shared_->add(pages); }
@@ -54,10 +54,9 @@ class CallQueue {
   bool step();
 
  private:
-  bool in_memory(const CollectiveCall& o) const { return shared_ && SharedTransport::fits(o.signature); }
   /// f(transport) of the one that works on `o`.
   template <class F> void with_transport(const CollectiveCall& o, F&& f) {
-    if (in_memory(o)) f(*shared_);
+    if (shared_) f(*shared_);
     else if (levels_.takes(o)) f(levels_);
     else if (native_ && NativeTransport::takes(o)) f(*native_);
     else f(messages_);

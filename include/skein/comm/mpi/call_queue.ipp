@@ -20,7 +20,7 @@ SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, co
 SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
   CollectiveCall& call = calls_.next();
   call = o;
-  if (in_memory(o)) call.signature.shared_at = shared_->shared_at(o);
+  if (shared_) call.signature.shared_at = shared_->shared_at(o);
   const bool begins = calls_.empty();
   const std::uint64_t number = calls_.push();
   if (ranks_ > 1 && !shared_) history_.add(o.signature);
@@ -52,7 +52,7 @@ SKEIN_MPI_INLINE bool CallQueue::step() {
 SKEIN_MPI_INLINE void CallQueue::begin() {
   if (ranks_ == 1) return;
   const CollectiveCall& o = current();
-  checking_ = options_.check && !in_memory(o);
+  checking_ = options_.check && !shared_;
   if (checking_) check_.begin(o.signature, complete());
   else begin(o);
 }
