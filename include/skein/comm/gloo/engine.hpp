@@ -24,21 +24,20 @@ class GlooEngine final : Progress {
  public:
   using GlooDevice = GlooConnections::Device;
 
-  /// Collective over the control's ranks. `one_node`: all are on this rank's machine, and may share memory; `device`: a split's,
-  /// of its parent.
-  GlooEngine(ControlComm& control, const CommOptions& options, bool one_node, bool one_machine, GlooDevice device = {})
+  /// Collective over the control's ranks. `device`: a split's, of its parent.
+  GlooEngine(ControlComm& control, const CommOptions& options, NodeSharing sharing, GlooDevice device = {})
       : control_(control), options_(options), names_(control.engine().rank_names()), rank_(control.rank()),
         size_(control.size()) {
     ControlNodeMeeting meeting(control);
     if (size_ == 1) return;
-    if (one_node && segment_.create(meeting, rank_, size_)) {
+    if (sharing.shares_memory && segment_.create(meeting, rank_, size_)) {
       memory_.emplace(segment_, rank_, names_);
       links_.emplace(segment_, rank_, names_);
       spins_ = spins_of(control.all_gather(own_cores()));
       return;
     }
     try {
-      connections_.emplace(control, std::move(device), one_machine);
+      connections_.emplace(control, std::move(device), sharing.one_machine);
     } catch (const CommError&) { throw; } catch (const std::system_error& e) {
       fail(threads_text(names_.name(rank_), e));
     } catch (const std::exception& e) {
@@ -208,9 +207,11 @@ class GlooEngine final : Progress {
   /// has come to its end.
   bool sleep(const Deadline& timer, int& turn, std::uint64_t number, const Ticket* message) {
     const std::chrono::nanoseconds interval = nap(this, timer.sleep_interval());
-    if (connections_)
-      return message ? connections_->messages().wait(*message, interval),
-             false   : connections_->collectives().wait(number, interval);
+    if (connections_) {
+      if (!message) return connections_->collectives().wait(number, interval);
+      connections_->messages().wait(*message, interval);
+      return false;
+    }
     if (memory_ && !message && links_->active() == 0 && memory_->need().line) {
       if (wait_for(memory_->need(), turn == 0 ? spins_ : 0, Reach::Machine, interval)) return true;
       turn = 1;
@@ -228,7 +229,7 @@ class GlooEngine final : Progress {
   void look_for_departures(const Ticket* message) {
     if (size_ == 1) return;
     if (message) {
-      const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
+      const auto could = [&](int r) { return may_be_peer(message->peer, rank_, r); };
       std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(names_, could);
       if (links_ && !some_ranks_text(names_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
       const bool moved = links_ && !left.empty() && guarded_step();  // by what came between the last look and their leave

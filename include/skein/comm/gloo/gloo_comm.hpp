@@ -111,16 +111,16 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
     const std::vector<Place> all = control_->all_gather(
         Place{machine, node_ >= 0 ? static_cast<std::uint64_t>(node_) : machine, options.shared_memory ? 1 : 0});
     const Place& own = all[static_cast<std::size_t>(rank())];
-    bool shares = true, one_machine = true;
+    comm::NodeSharing sharing{.shares_memory = true, .one_machine = true};
     node_size_ = 0;
     for (int r = 0; r < size(); ++r) {
       const Place& p = all[static_cast<std::size_t>(r)];
-      one_machine = one_machine && p.machine == machine;
-      shares = shares && p.shares && p.machine == machine && p.node == own.node;
+      sharing.one_machine = sharing.one_machine && p.machine == machine;
+      sharing.shares_memory = sharing.shares_memory && p.shares && p.machine == machine && p.node == own.node;
       if (p.node == own.node) ++node_size_;
       if (p.node == own.node && r < rank()) ++node_rank_;
     }
-    engine_ = std::make_unique<engine_type>(*control_, options, shares, one_machine, std::move(device));
+    engine_ = std::make_unique<engine_type>(*control_, options, sharing, std::move(device));
   }
   static std::uint64_t this_machine() {
     if (const std::uint64_t numbers = comm::process_numbers()) return numbers;

@@ -81,7 +81,7 @@ class GlooMessages {
   std::string left_behind(const Ticket& ticket) {
     const std::lock_guard lock(mutex_);
     const Transfer& t = pool_[static_cast<std::size_t>(ticket.message)];
-    const auto could = [&](int r) { return r != mesh_.rank() && (t.peer < 0 || t.peer == r); };
+    const auto could = [&](int r) { return may_be_peer(t.peer, mesh_.rank(), r); };
     for (int r = 0; r < mesh_.size(); ++r)
       if (t.complete || t.peer == mesh_.rank() || (could(r) && !peer(r).gone)) return "";
     return ranks_text(mesh_.names(), could);

@@ -19,14 +19,18 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// What all ranks have agreed on: the order of reductions between nodes is MPI's own; ranks of a node share memory; all are on
+/// one.
+struct CallQueueOptions {
+  bool native = false, shares_memory = false, one_node = false;
+};
+
 /// Where two transports fit, a call goes through shared memory before MPI, and in native order before
 /// messages.
 class CallQueue {
  public:
-  /// Collective over `comm`. `node`: its ranks on this node. `native`: the order of reductions between nodes; `shares`: memory
-  /// within nodes; `alone`: all ranks are on one. `options` are the engine's, and may change.
-  CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options, bool native, bool shares,
-            bool alone);
+  /// Collective over `comm`. `node`: its ranks on this node. `options` are the engine's, and may change.
+  CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options, CallQueueOptions agreed);
 
   std::uint64_t started() const { return calls_.started(); }
   std::uint64_t complete() const { return calls_.complete(); }

@@ -9,12 +9,13 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options,
-                                      bool native, bool shares, bool alone)
+                                      CallQueueOptions agreed)
     : options_(options), ranks_(names.size()), messages_(comm, rank, ranks_, options.message), check_(comm, rank, names) {
-  if (ranks_ > 1 && shares && alone && MpiNodeMeeting{comm}.make(segment_, rank, ranks_)) shared_.emplace(segment_, rank, names);
-  if (ranks_ == 1 || !native || shared_) return;
+  if (ranks_ > 1 && agreed.shares_memory && agreed.one_node && MpiNodeMeeting{comm}.make(segment_, rank, ranks_))
+    shared_.emplace(segment_, rank, names);
+  if (ranks_ == 1 || !agreed.native || shared_) return;
   native_.emplace(comm, rank, ranks_, options);
-  if (shares) levels_.create(comm, node, options);
+  if (agreed.shares_memory) levels_.create(comm, node, options);
 }
 
 SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {

@@ -60,8 +60,8 @@ class MpiEngine final : Progress {
   void abandon();
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
-  /// Tells the others, as fail() does, that this rank is leaving by an exception.
-  void leave(const std::string& message) noexcept;
+  /// Ends all ranks with a message, where an exception is on its way already.
+  void fail_without_throw(const std::string& message) noexcept;
 
  private:
   bool under_way() const override {

@@ -87,7 +87,7 @@ SKEIN_MPI_INLINE void MpiEngine::wait(Ticket& t) {
 
 SKEIN_MPI_INLINE void MpiEngine::abandon() {
   called();
-  leave(names_.name(rank_) + " failed: an exception passed through a call that was under way");
+  fail_without_throw(names_.name(rank_) + " failed: an exception passed through a call that was under way");
 }
 
 SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
@@ -102,7 +102,7 @@ SKEIN_MPI_INLINE void MpiEngine::fail(const std::string& message) {
   throw CommError(message_);
 }
 
-SKEIN_MPI_INLINE void MpiEngine::leave(const std::string& message) noexcept {
+SKEIN_MPI_INLINE void MpiEngine::fail_without_throw(const std::string& message) noexcept {
   if (failed_) return;
   try {
     fail(message);
@@ -118,7 +118,8 @@ SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
   MPI_Allreduce(own, most, 3, MPI_INT, MPI_MAX, comm_);
   made = most[0];
   const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
-  queue_.emplace(comm_, node, rank_, names_, options_, native, !most[1], !most[2]);
+  queue_.emplace(comm_, node, rank_, names_, options_,
+                 CallQueueOptions{.native = native, .shares_memory = !most[1], .one_node = !most[2]});
   detector_.emplace(comm_, made, rank_, names_, queue_->history());
   processes_.emplace(comm_, rank_, size_);
 }
@@ -236,7 +237,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_who_left() {
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const Ticket& message) {
-  const auto could = [&](int r) { return r != rank_ && (message.peer < 0 || message.peer == r); };
+  const auto could = [&](int r) { return may_be_peer(message.peer, rank_, r); };
   const auto is_there = [&](int r) { return !(links_ ? queue_->segment().is_gone(r) : detector_->has_left(r)); };
   const std::string who = some_ranks_text(names_, could);
   if (who.empty() || !some_ranks_text(names_, [&](int r) { return could(r) && is_there(r); }).empty()) return;
