@@ -19,7 +19,7 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   if (names_.size() == 0) names_ = RankNames(size_);
-  options_ = same_options(comm_, options_);
+  options_ = same_options(comm_, names_, options_);
   if (options_.node_size > 0 && node_ < 0) node_ = rank_ / options_.node_size;
   MPI_Comm of_node = node_of();
   look_at(of_node);
