@@ -37,7 +37,7 @@ class GlooEngine final : Progress {
       return;
     }
     try {
-      connections_.emplace(control, std::move(device), sharing.one_machine);
+      connections_.emplace(control, std::move(device), sharing.one_machine, options.message);
     } catch (const CommError&) { throw; } catch (const std::system_error& e) {
       fail(threads_text(names_.name(rank_), e));
     } catch (const std::exception& e) {
