@@ -15,6 +15,13 @@ namespace sk = skein;
 struct Larger {
   float operator()(float a, float b) const { return a > b ? a : b; }
 };
+struct alignas(32) Wide {
+  float x;
+};
+struct AddWide {
+  Wide operator()(Wide a, Wide b) const { return {a.x + b.x}; }
+};
+static_assert(!sk::UserReduction<AddWide, Wide>);  // what comes from other ranks lies at multiples of 16 bytes
 static_assert(sk::BuiltinReduction<sk::Mean> && !sk::BuiltinReduction<Larger>);
 static_assert(sk::UserReduction<Larger, float> && !sk::UserReduction<Larger, std::string> && !sk::UserReduction<sk::Sum, float>);
 static_assert(sk::Reduction<sk::Sum, double> && !sk::Reduction<sk::Sum, bool> && !sk::Reduction<int, float>);

@@ -72,7 +72,7 @@ TEST_CASE("gloo: a rank that waits in another communicator serves this one") {
   CHECK_NOTHROW(progress_cases::message(mpi, control));
 }
 
-TEST_CASE("gloo: values that fit no slot") {
+TEST_CASE("gloo: values of more than a page") {
   struct Large {
     int values[1200] = {};
   };

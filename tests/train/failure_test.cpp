@@ -631,3 +631,56 @@ TEST_CASE("a callback that cannot be saved on rank 0 ends the save of all ranks,
     CHECK_NOTHROW(sk::train::CheckpointReader(folder / "c"));
   }
 }
+
+TEST_CASE("a trainer over a part names its ranks by their numbers in the world", "[train]") {
+  const support::TemporaryFolder folder;
+  for (const std::uint64_t seed : {5, 6}) {
+    cases::Model model{sk::Seed{seed}};
+    sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}}.save(folder / std::to_string(seed));
+  }
+  // What the first of ranks 1 to 4, which are ranks 0 to 3 of a part, hears where rank 3 differs.
+  const auto of_part = [&](const auto& work) {
+    std::string heard;
+    (void)cases::thrown([&] {
+      sk::spawn(5, [&](sk::ThreadComm& world) {
+        sk::ThreadComm part = world.split(world.rank() == 0 ? 0 : 1);
+        if (world.rank() == 0) return;
+        try {
+          work(part, world.rank() == 3);
+        } catch (const sk::CommError& e) {
+          if (world.rank() == 1) heard = e.what();
+          throw;
+        }
+      });
+    });
+    return heard;
+  };
+  const cases::Case usual;
+  cases::Case rate = usual, meddled = usual;
+  rate.lr = 0.5f, meddled.meddle = 0.25f;
+  const auto fit = [&](const cases::Case& other) {
+    return of_part(
+        [&](sk::ThreadComm& part, bool differs) { cases::fit(sk::parallel::DataParallel{part}, differs ? other : usual); });
+  };
+  CHECK_THAT(fit(rate), Catch::Contains("`.lr` of Sgd is 0.01 on ranks 1, 2, 4, 0.5 on rank 3"));
+  CHECK_THAT(fit(meddled), Catch::Contains(" on ranks 1, 2, 4, of hash ") &&
+                               Catch::Contains("most ranks have the same, and rank 3 differs from them"));
+  const auto load = [&](const char* other) {
+    return of_part([&](sk::ThreadComm& part, bool differs) {
+      cases::Model model{sk::Seed{5}};
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{part}};
+      trainer.load(folder / (differs ? other : "5"));
+    });
+  };
+  CHECK_THAT(load("6"), Catch::Contains("' on rank 2, '" + (folder / "6") + "' on rank 3, '"));
+  CHECK_THAT(load("none"), Catch::Contains("load: rank 3 could not read its file: "));
+  CHECK_THAT(
+      of_part([](sk::ThreadComm& part, bool differs) {
+        const sk::parallel::Pipeline<nn::Linear<8>, nn::Linear<8>, nn::Linear<8>, nn::Linear<4>> pipeline{part};
+        auto model = pipeline.model<sk::Shape<12>>(sk::Seed{3});
+        sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, pipeline};
+        const auto data = sk::data::InMemory<float>({1, {12}}, std::vector<float>(12 * 32, 0.5f), std::vector<int>(32, 1), 4);
+        trainer.fit(data, {.batch = differs ? 8 : 16, .progress = false});
+      }),
+      Catch::Contains("fit: `.batch` is 16 on ranks 1, 2, 4, 8 on rank 3"));
+}

@@ -130,7 +130,7 @@ template <class Derived, DeviceTag Device> class Collectives {
   }
   template <class T, class Op> static void set_reduction(CollectiveCall& o, const Op& op) {
     constexpr bool known = Derived::template reduces<T, Op>;
-    (void)sizeof(comm::reduces<known>);
+    (void)sizeof(comm::reduces<known, alignof(T)>);
     if constexpr (known) {
       o.signature.reduction = reduction_code<Op>();
       o.fold = &fold<T, Op>;

@@ -53,10 +53,11 @@ concept BuiltinScalar = (std::is_arithmetic_v<T> && !std::same_as<T, bool> && !s
 template <class T> concept Transportable = std::is_trivially_copyable_v<T>;
 
 /// A function object T(T, T) of the user's, copied by its bytes (at most 32). It need not commute: values meet in the order of
-/// the ranks; it must be associative only in so far as the caller minds.
-template <class Op, class T> concept UserReduction = !BuiltinReduction<Op> && Transportable<T> &&
-                                                     std::is_trivially_copyable_v<Op> && sizeof(Op) <= 32 && alignof(Op) <= 16 &&
-                                                     sizeof(T) <= 256 && requires(const Op& op, const T& a, const T& b) {
+/// the ranks; it must be associative only in so far as the caller minds. T is aligned to 16 bytes at most, as the buffers are in
+/// which values of other ranks come.
+template <class Op, class T> concept UserReduction =
+    !BuiltinReduction<Op> && Transportable<T> && std::is_trivially_copyable_v<Op> && sizeof(Op) <= 32 && alignof(Op) <= 16 &&
+    sizeof(T) <= 256 && alignof(T) <= 16 && requires(const Op& op, const T& a, const T& b) {
   { op(a, b) } -> std::convertible_to<T>;
 };
 

@@ -46,8 +46,11 @@ template <class Device, SpanLike R> constexpr auto span_of(R&& range) {
 }
 
 /// Does not compile, with a sentence, where a communicator cannot reduce a type with an operation.
-template <bool Known> struct reduces {
-  static_assert(Known,
+template <bool Known, std::size_t Alignment> struct reduces {
+  static_assert(Known || Alignment <= 16,
+                "communicators reduce values that are aligned to 16 bytes at most: leave alignas out of the type, or reduce its "
+                "members as a span of scalars");
+  static_assert(Known || Alignment > 16,
                 "this communicator cannot reduce this type with this operation: take sk::Sum, Mean, Max or Min of a scalar, or, "
                 "where the communicator allows it, a small function object T(T, T)");
 };

@@ -40,6 +40,9 @@ struct Transfer {
   }
 };
 
+/// Rank r may be the other side of a message of rank `own` whose peer is `peer` (-1: any rank): it is not the rank itself.
+inline bool may_be_peer(int peer, int own, int r) { return r != own && (peer < 0 || peer == r); }
+
 /// The index of a free place in the pool, which grows where there is none.
 template <class Pool> std::size_t free_place(Pool& pool) {
   std::size_t i = 0;

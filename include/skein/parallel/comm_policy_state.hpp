@@ -40,6 +40,7 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
   }
   std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) { return comm_->all_gather(own); }
   std::vector<std::string> texts_of_all(const std::string& own) { return comm_->all_gather(own); }
+  comm::RankNames rank_names() const { return comm::names_of(*comm_); }
   double exposed_seconds() const { return exposed_; }
   void check() const {
     if constexpr (comm::can<Comm, comm::Capability::captures>) comm_->check();

@@ -143,6 +143,9 @@ template <class... PolicyStates> class ComposedPolicyState {
     on_widest([&](auto& s) { all = s.texts_of_all(own); });
     return all;
   }
+  comm::RankNames rank_names() const {
+    return of_widest(comm::RankNames(), [](const auto& s) { return s.rank_names(); });
+  }
   /// Those of a policy over all ranks have: whether a smaller group's have, another group may not know.
   bool all_met() const {
     return std::apply([this](const auto&... s) { return ((s.ranks() == ranks() && s.all_met()) || ...); }, policy_states_);

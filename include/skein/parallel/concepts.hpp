@@ -32,6 +32,7 @@ template <class S> concept HasStepHooks = requires(S& s, const S& c, const StepD
   s.barrier();
   { s.numbers_of_all(std::span<const std::uint64_t>{}) } -> std::same_as<std::vector<std::uint64_t>>;
   { s.texts_of_all(std::string{}) } -> std::same_as<std::vector<std::string>>;
+  { c.rank_names() } -> std::same_as<comm::RankNames>;
   { s.part_not_finite() } -> std::same_as<std::string>;
   { c.same_weights() } -> std::same_as<SameWeights>;
   { c.all_met() } -> std::same_as<bool>;

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../comm/rank_names.hpp"
 #include "../device/span.hpp"
 #include "../plan/placement.hpp"
 #include "capability.hpp"
@@ -146,6 +147,8 @@ struct PolicyState {
   /// part, those that serve too. Blocking.
   std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) { return {own.begin(), own.end()}; }
   std::vector<std::string> texts_of_all(const std::string& own) { return {own}; }
+  /// What messages call the ranks of these: over a part of a world by their numbers in the world.
+  comm::RankNames rank_names() const { return {}; }
   /// Before weights are evaluated or kept: what the steps have made of the policy's own memory that is not finite, in a sentence
   /// without its end; "" where all is. A device is waited for.
   std::string part_not_finite() { return {}; }

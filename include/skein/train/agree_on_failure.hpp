@@ -39,10 +39,11 @@ template <class Read, class Meet> void read_together(const Read& read, const Mee
 
 /// All ranks call it after work that each did alone: `failure` is why this rank's failed, empty where it did not. Where all
 /// worked, returns what each has to say (`own`), by rank. Else all throw: a rank that failed what `throw_own` throws, each other
-/// one a CommError of the text of `say_other`, which gets the first rank that failed and its reason. Collective.
+/// one a CommError of the text of `say_other`, which gets the number by which messages call the first rank that failed, and its
+/// reason. Collective.
 std::vector<std::string> agree_on_failure(SavedTraining& training, const std::string& own, const std::string& failure,
                                           const std::function<void()>& throw_own,
-                                          const std::function<std::string(int rank, const std::string& reason)>& say_other);
+                                          const std::function<std::string(int number, const std::string& reason)>& say_other);
 
 }  // namespace skein::inline SKEIN_ABI::train
 

@@ -30,7 +30,8 @@ SKEIN_INLINE std::vector<std::string> agree_on_failure(
   std::vector<std::string> texts = training.texts_of_all(failure.empty() ? "+" + own : "!" + failure);
   if (!failure.empty()) throw_own();
   for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (!texts[r].starts_with('+')) throw CommError(say_other(static_cast<int>(r), texts[r].substr(1)));
+    if (!texts[r].starts_with('+'))
+      throw CommError(say_other(training.rank_names().number(static_cast<int>(r)), texts[r].substr(1)));
     texts[r].erase(0, 1);
   }
   return texts;

@@ -68,7 +68,7 @@ void check_parts(std::string_view call, const std::vector<std::uint64_t>& of_all
 /// What a rank tells the others where hashes differ, and what all make of it: throws CommError, "fit: `.lr` of Adam is 0.1 on
 /// rank 0, 0.01 on rank 1: ...".
 std::string text_of(const Agreement& own);
-[[noreturn]] void fail_disagreement(std::string_view call, const std::vector<std::string>& texts);
+[[noreturn]] void fail_disagreement(std::string_view call, const std::vector<std::string>& texts, const comm::RankNames& names);
 }  // namespace detail
 
 /// Every rank says what it believes; where two differ, and where parts of their own do not, all throw the same CommError.
@@ -76,11 +76,11 @@ std::string text_of(const Agreement& own);
 template <class PolicyState> void agree(std::string_view call, PolicyState& policy_state, const Agreement& own) {
   const std::vector<std::uint64_t> of_all = policy_state.numbers_of_all(detail::hashes_of(own).numbers);
   if (detail::same(of_all)) return detail::check_parts(call, of_all);
-  detail::fail_disagreement(call, policy_state.texts_of_all(detail::text_of(own)));
+  detail::fail_disagreement(call, policy_state.texts_of_all(detail::text_of(own)), policy_state.rank_names());
 }
 
 namespace detail {
-[[noreturn]] void fail_files(std::string_view call, const std::vector<std::string>& texts);
+[[noreturn]] void fail_files(std::string_view call, const std::vector<std::string>& texts, const comm::RankNames& names);
 }
 /// All ranks have read the same file, or copies of it: `hash`. Throws CommError where not: with the paths, or with why a rank
 /// could not read its own; there it returns. `call` is the public function. Collective: one all_gather of 8 bytes where they
@@ -92,7 +92,7 @@ template <class PolicyState> void agree_on_file(std::string_view call, PolicySta
   for (const std::uint64_t other : policy_state.numbers_of_all(own)) equal = equal && other == own[0] && other != 0;
   if (equal) return;
   const std::vector<std::string> texts = policy_state.texts_of_all(error ? "!" + reason_of(error) : path);
-  if (!error) detail::fail_files(call, texts);
+  if (!error) detail::fail_files(call, texts, policy_state.rank_names());
 }
 
 /// read(before_change) of a file on every rank, as read_together() has it: the file is the same on all.

@@ -229,8 +229,8 @@ SKEIN_INLINE std::string text_of(const Agreement& own) {
   return own.trains ? "+" + own.all.lines() + own.training.lines() : "-" + own.all.lines();
 }
 
-SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std::string>& texts) {
-  const std::string found = comm::differences(texts);
+SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std::string>& texts, const comm::RankNames& names) {
+  const std::string found = comm::differences(texts, names);
   const bool parts =
       found.starts_with("the content of the first, middle and last training") || found.starts_with("the number of training");
   throw CommError(std::string(call) + ": " + found + ": give all ranks the same" +
@@ -239,11 +239,12 @@ SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std
                          : ""));
 }
 
-SKEIN_INLINE void fail_files(std::string_view call, const std::vector<std::string>& texts) {
+SKEIN_INLINE void fail_files(std::string_view call, const std::vector<std::string>& texts, const comm::RankNames& names) {
   std::string list;
   for (std::size_t r = 0; r < texts.size(); ++r) {
-    if (texts[r].starts_with('!')) throw CommError(text("{}: rank {} could not read its file: {}", call, r, texts[r].substr(1)));
-    list.append(r ? ", " : "").append(text("'{}' on rank {}", texts[r], r));
+    const std::string rank = names.name(static_cast<int>(r));
+    if (texts[r].starts_with('!')) throw CommError(text("{}: {} could not read its file: {}", call, rank, texts[r].substr(1)));
+    list.append(r ? ", " : "").append(text("'{}' on {}", texts[r], rank));
   }
   throw CommError(
       text("{}: the ranks have read files that differ: {}: give all ranks the same file, or copies of it", call, list));

@@ -45,13 +45,14 @@ inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) 
 }
 
 /// Nothing: all ranks have found the same. Else the last step that all may have. Throws CommError where some see no folder.
-inline std::optional<std::int64_t> next_to_try(const std::vector<FoundCommit>& of_ranks, const std::string& folder) {
+inline std::optional<std::int64_t> next_to_try(const std::vector<FoundCommit>& of_ranks, const std::string& folder,
+                                               const comm::RankNames& names) {
   std::int64_t least = std::int64_t{1} << 62, most = -1;
-  std::size_t without = 0;
+  int without = 0;
   bool same = true;
   for (std::size_t r = 0; r < of_ranks.size(); ++r) {
     const FoundCommit& found = of_ranks[r];
-    if (found.step < 0) without = r;
+    if (found.step < 0) without = static_cast<int>(r);
     least = std::min(least, found.step);
     most = std::max(most, found.step);
     same = same && found.step == of_ranks[0].step && found.hash == of_ranks[0].hash;
@@ -59,20 +60,21 @@ inline std::optional<std::int64_t> next_to_try(const std::vector<FoundCommit>& o
   if (same) return {};
   if (least < 0)
     throw CommError(
-        text("fit: rank {} finds no commit in '{}' that is whole, another rank finds that of step {}: the folder has to "
+        text("fit: {} finds no commit in '{}' that is whole, another rank finds that of step {}: the folder has to "
              "be on a file system that all ranks share",
-             without, folder, most));
+             names.name(without), folder, most));
   return least < most ? least : least - 1;  // one step of two trainings: none of the two
 }
 
 /// No rank has found a commit: throws, on all, where one has skipped some, which a training that begins anew would remove.
-inline void check_begin(const std::vector<FoundCommit>& of_ranks, int rank, const std::string& folder) {
+inline void check_begin(const std::vector<FoundCommit>& of_ranks, int rank, const std::string& folder,
+                        const comm::RankNames& names) {
   const bool own = !of_ranks[static_cast<std::size_t>(rank)].skipped.empty();
   for (std::size_t r = 0; r < of_ranks.size(); ++r)
     if (!of_ranks[r].skipped.empty() && (!own || r == static_cast<std::size_t>(rank)))
       throw FileError(folder, -1,
                       text("has commits of a training{}, and none of them is whole: {}: move the folder away to begin anew{}",
-                           own ? "" : text(" on rank {}", r), of_ranks[r].skipped.front(),
+                           own ? "" : " on " + names.name(static_cast<int>(r)), of_ranks[r].skipped.front(),
                            own ? "" : "; this rank sees none: the folder has to be on a file system that all ranks share"));
 }
 
@@ -162,13 +164,13 @@ SKEIN_INLINE FoundCommit find_commit(const CommitFolder& folder, SavedTraining& 
     std::vector<FoundCommit> of_ranks(texts.size());
     for (std::size_t r = 0; r < texts.size(); ++r)
       from_bytes(byte_span(texts[r]), of_ranks[r], "what a rank says of its commits");
-    if (const auto next = detail::next_to_try(of_ranks, folder.path())) {
+    if (const auto next = detail::next_to_try(of_ranks, folder.path(), training.rank_names())) {
       last = *next;
       skipped = found.skipped;
       if (found.step > last) skipped.push_back(folder.commit(found.step) + ": another rank cannot read it, or reads another");
       continue;
     }
-    if (found.step < 0) detail::check_begin(of_ranks, training.rank(), folder.path());
+    if (found.step < 0) detail::check_begin(of_ranks, training.rank(), folder.path(), training.rank_names());
     return found;
   }
 }

@@ -169,6 +169,7 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
     saved_.take_own();
   }
   std::vector<std::string> texts_of_all(const std::string& own) override { return train_step_.policy_state().texts_of_all(own); }
+  comm::RankNames rank_names() const override { return train_step_.policy_state().rank_names(); }
   bool has_servers() const override { return parallel::ServesUpdates<typename TrainStep::PolicyState>; }
   bool simulated_time() const override { return PolicyState::simulated_time; }
 

@@ -29,7 +29,8 @@ void add_parameter_hashes(NamedValues& to, std::span<const plan::Entry> entries,
 bool replicas_equal(std::span<const std::uint64_t> all, std::size_t apart);
 /// Throws where the weights of replicas differ. Where more than half of those of a rank have the same, the others are named.
 /// `texts`: of each rank, '-' and lines of NamedValues.
-[[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts, std::size_t apart);
+[[noreturn]] void fail_replicas(std::string_view when, const std::vector<std::string>& texts, std::size_t apart,
+                                const comm::RankNames& names);
 
 /// visit(range of the whole network's, values in the host's memory) for the parameters that this process has.
 template <class TrainStep, class Visit> void each_part_on_host(TrainStep& train_step, const Visit& visit) {
@@ -80,7 +81,7 @@ template <class TrainStep> void check_replicas(TrainStep& train_step, std::strin
   each_part([&](plan::Range part, const Scalar* values) {
     detail::add_parameter_hashes(parameters, Model::program.parameters(), Model::program.parts(), part, values, sizeof(Scalar));
   });
-  detail::fail_replicas(when, policy_state.texts_of_all("-" + parameters.lines()), apart);
+  detail::fail_replicas(when, policy_state.texts_of_all("-" + parameters.lines()), apart, policy_state.rank_names());
 }
 
 SKEIN_END_COLD

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../comm/rank_names.hpp"
 #include "../plan/program.hpp"
 #include "section.hpp"
 
@@ -77,6 +78,8 @@ class SavedTraining {
   virtual void start_again() = 0;
   virtual void reduce(std::span<double> values) = 0;
   virtual std::vector<std::string> texts_of_all(const std::string& own) = 0;
+  /// What messages call the ranks of these.
+  virtual comm::RankNames rank_names() const { return {}; }
   /// Ranks that serve weights have no part in reduce(), and none in texts_of_all() while they serve.
   virtual bool has_servers() const { return false; }
   /// Its ranks' clocks are a simulator's, which a look at how long a disk takes must not move.

@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -307,7 +308,61 @@ TEST_CASE("communicators may end in another order on each rank") {
   CHECK(said == std::vector<std::string>{"3 at once", "3 at once"});
 }
 
-TEST_CASE("calls of values that fit no slot are compared with the others' calls") {
+TEST_CASE("what moves and takes longer than the deadline is not missed") {
+  const bool collective = GENERATE(true, false);
+  sk::CommOptions o = options(false);
+  o.message = 65536;
+  const std::vector<std::string> said = of_ranks(2, o, [&](sk::GlooComm& world) -> std::string {
+    const std::vector<pid_t> processes = world.all_gather(::getpid());
+    std::vector<char> data(std::size_t{256} << 20, static_cast<char>('a' + world.rank()));
+    world.barrier();
+    world.set_deadline(1);
+    std::thread slows;
+    std::atomic<bool> over{false};
+    if (world.rank() == 0)
+      slows = std::thread([&] {  // 15 times rank 1 stands still for a while, and is let run until some more has come
+        for (std::size_t i = 1; i <= 15; ++i) {
+          while (!over && std::atomic_ref(data[i << 23]) != 'b') ::usleep(200);
+          ::kill(processes[1], SIGSTOP), ::usleep(100000);
+          ::kill(processes[1], SIGCONT);
+        }
+      });
+    std::string text;
+    try {
+      if (collective) world.broadcast(data, 1);
+      else if (world.rank() == 0) world.recv(data, 1, 3);
+      else world.send(data, 0, 3);
+    } catch (const sk::CommError& e) { text = e.what(); }
+    over = true;
+    if (slows.joinable()) slows.join();
+    return text + data.front() + data.back();
+  });
+  CHECK(said == std::vector<std::string>{"bb", "bb"});
+}
+
+TEST_CASE("a call of large values is started without waiting for the others") {
+  const bool shared = GENERATE(true, false);
+  struct Large {
+    int values[1200] = {};
+  };
+  const std::vector<std::string> said = of_ranks(2, options(shared, 5), [](sk::GlooComm& world) -> std::string {
+    sk::GlooComm part = world.split(0);
+    std::vector<Large> own(1), all(2);
+    own[0].values[1199] = world.rank() + 1;
+    if (world.rank() == 0) {
+      auto gathers = part.start_all_gather(own, all);
+      world.barrier();
+      gathers.wait();
+    } else {
+      world.barrier();
+      part.all_gather(own, all);
+    }
+    return std::to_string(all[0].values[1199]) + ", " + std::to_string(all[1].values[1199]);
+  });
+  CHECK(said == std::vector<std::string>{"1, 2", "1, 2"});
+}
+
+TEST_CASE("calls of large values are compared with the others' calls") {
   struct Large {
     int values[1200] = {};
   };

@@ -9,6 +9,7 @@
 
 #include <cstring>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "skein/comm/fold.hpp"
@@ -182,6 +183,39 @@ TEST_CASE("calls that use the short ring and those that use the long one follow 
       all.run(barriers);
     }
   }
+}
+
+TEST_CASE("values of any size are copied, those too that are larger than a slot") {
+  Ranks all(0);
+  const std::size_t element = GENERATE(1, 12, 4800, 300'001), count = GENERATE(1, 7);
+  const Collective kind = GENERATE(Collective::Broadcast, Collective::AllGather, Collective::AllToAll);
+  const auto byte = [](std::size_t rank, std::size_t i) { return static_cast<char>(rank * 31 + i % 251 + i / 4096); };
+  const std::size_t piece = element * count, gives = kind == Collective::AllToAll ? ranks * piece : piece;
+  std::vector<std::vector<char>> from, into(ranks, std::vector<char>(kind == Collective::Broadcast ? piece : ranks * piece));
+  std::vector<CollectiveCall> calls;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    from.emplace_back(gives);
+    for (std::size_t i = 0; i < gives; ++i) from.back()[i] = byte(r, i);
+    CollectiveCall o;
+    o.signature = {kind, 0, 0, 0, kind == Collective::Broadcast ? 1 : 0, element, count, 0};
+    o.send = from.back().data();
+    o.recv = into[r].data();
+    calls.push_back(o);
+  }
+  const std::vector<std::vector<char>> given = from;
+  all.run(calls);
+  const auto part = [&](std::size_t r, std::size_t q) {  // what rank r has of rank q
+    return std::string_view(into[r].data() + (kind == Collective::Broadcast ? 0 : q * piece), piece);
+  };
+  const auto wanted = [&](std::size_t r, std::size_t q) {
+    return std::string_view(from[q].data() + (kind == Collective::AllToAll ? r * piece : 0), piece);
+  };
+  for (std::size_t r = 0; r < ranks; ++r)
+    for (std::size_t q = 0; q < ranks; ++q) {
+      if (kind == Collective::Broadcast && (q != 1 || r == 1)) continue;
+      CHECK((part(r, q) == wanted(r, q)));
+    }
+  CHECK((from == given));
 }
 
 TEST_CASE("a rank that does its work and leaves while it is looked for is not missed") {

@@ -65,14 +65,17 @@ class Client {
   void wait_left(std::uint32_t group, std::size_t members, std::chrono::nanoseconds limit);
   /// A call on the device has taken too long: the coordinator finds out who is missing, and tells all.
   void report_overdue(std::uint32_t group, std::uint64_t call, double limit, const std::string& what);
-  /// Ends all ranks with a message; the ranks of a group in this group alone.
+  /// Ends all ranks with a message.
   void fail(const std::string& message);
-  void fail(std::uint32_t group, const std::string& message);
   bool failed() const { return failed_.load(); }
-  bool failed(std::uint32_t group);
-  /// Throws the verdict where there is one, on all or on the group.
+  /// Throws the verdict where there is one on all.
   void check();
-  void check(std::uint32_t group);
+  /// Ends the ranks of a group in this group alone; of group 0, which all are in, as fail() does.
+  void fail_group(std::uint32_t group, const std::string& message);
+  /// There is a verdict, on all or on the group.
+  bool group_failed(std::uint32_t group);
+  /// Throws the verdict where there is one, on all or on the group.
+  void check_group(std::uint32_t group);
 
   void add(Watched* w);
   void remove(Watched* w);
@@ -80,10 +83,9 @@ class Client {
   void poke() { (void)!::send(wake_.get(), "x", 1, MSG_NOSIGNAL | MSG_DONTWAIT); }
 
  private:
-  void check(std::unique_lock<std::mutex>&);
   /// Under the lock: the verdict on all, else on the group; null where there is none.
   const std::string* verdict(std::uint32_t group) const;
-  void set_failed(std::uint32_t group, const std::string& message);
+  void set_group_failed(std::uint32_t group, const std::string& message);
   void send(const Frame& f);
   void set_failed(const std::string& message);
 
@@ -103,15 +105,15 @@ class Client {
   std::optional<std::string> answer_;
   std::string waits_in_, message_;
   std::atomic<bool> failed_{false}, stopping_{false}, any_left_{false}, any_group_failed_{false};
-  struct Departures {
+  struct GroupState {
     RankNames names{};
-    std::set<int> places{};
+    std::set<int> left{};                   // places of members that make no call any more
     std::string why{}, verdict{};           // why the first left that an exception made leave; what has ended the group
     std::size_t others = 0;                 // members beside this rank
     bool opened = false, own_left = false;  // by this rank: others may leave before it has opened the group
-    bool all() const { return opened && own_left && places.size() >= others; }
+    bool all_left() const { return opened && own_left && left.size() >= others; }
   };
-  std::map<std::uint32_t, Departures> left_;  // by group
+  std::map<std::uint32_t, GroupState> groups_;
   std::vector<Watched*> watched_;
   std::thread thread_;
 };

@@ -12,7 +12,7 @@ SKEIN_INLINE Client::Client(Descriptor connection, int rank, int size, double de
   wake_ = std::move(in);
   woken_ = std::move(out);
   reader_.trust();
-  left_[0] = {.others = static_cast<std::size_t>(size - 1), .opened = true};
+  groups_[0] = {.others = static_cast<std::size_t>(size - 1), .opened = true};
   thread_ = std::thread([this] { serve(); });
 }
 
@@ -29,7 +29,7 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
   std::unique_lock lock(mutex_);
   if (const std::string* const text = verdict(group)) Progress::throw_failed(*text);
   const double limit = std::min(1e8, deadline_.load());  // of an infinite deadline: three years, which a frame can carry
-  waits_in_ = describe_exchange(payload, left_[group].names) + " (call " + std::to_string(number) + ")";
+  waits_in_ = describe_exchange(payload, groups_[group].names) + " (call " + std::to_string(number) + ")";
   waited_ = {group, number};
   answer_.reset();
   lock.unlock();
@@ -44,7 +44,8 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
     lock.lock();
   }
   waits_in_.clear();
-  if (answer_) return std::move(*answer_);  // a rank that fails after the exchange does not undo it: the next call says so
+  // A rank that fails after the exchange does not undo it: the next call says so.
+  if (answer_) return *std::exchange(answer_, std::nullopt);
   if (!verdict(group)) {
     lock.unlock();
     set_failed("the coordinator on rank 0 does not answer within " + seconds_text(limit) +
@@ -57,8 +58,8 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
 SKEIN_INLINE void Client::open(std::uint32_t group, const std::vector<int>& members) {
   {
     const std::lock_guard lock(mutex_);
-    Departures& d = left_[group];
-    d.names = RankNames(members), d.others = members.size() - 1, d.opened = true;
+    GroupState& g = groups_[group];
+    g.names = RankNames(members), g.others = members.size() - 1, g.opened = true;
   }
   send({Kind::Open, group, 0, 0, std::string(reinterpret_cast<const char*>(members.data()), members.size() * sizeof(int))});
 }
@@ -66,36 +67,36 @@ SKEIN_INLINE void Client::open(std::uint32_t group, const std::vector<int>& memb
 SKEIN_INLINE void Client::leave(std::uint32_t group, const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
-    const auto at = left_.find(group);
-    if (at != left_.end()) at->second.own_left = true;
-    if (at != left_.end() && at->second.all()) left_.erase(at);
+    const auto at = groups_.find(group);
+    if (at != groups_.end()) at->second.own_left = true;
+    if (at != groups_.end() && at->second.all_left()) groups_.erase(at);
   }
   send({Kind::Left, group, 0, 0, why.substr(0, 4000)});
 }
 
 SKEIN_INLINE bool Client::has_left(std::uint32_t group, int place) {
   const std::lock_guard lock(mutex_);
-  const auto at = left_.find(group);
-  return at == left_.end() || at->second.places.count(place) > 0;  // a group that is forgotten: all have
+  const auto at = groups_.find(group);
+  return at == groups_.end() || at->second.left.count(place) > 0;  // a group that is forgotten: all have
 }
 
 SKEIN_INLINE std::string Client::why_left(std::uint32_t group, const std::string& otherwise) {
   const std::lock_guard lock(mutex_);
-  const auto at = left_.find(group);
-  return at == left_.end() || at->second.why.empty() ? otherwise : at->second.why;
+  const auto at = groups_.find(group);
+  return at == groups_.end() || at->second.why.empty() ? otherwise : at->second.why;
 }
 
 SKEIN_INLINE std::size_t Client::left(std::uint32_t group) {
   const std::lock_guard lock(mutex_);
-  const auto at = left_.find(group);
-  return at == left_.end() ? 0 : at->second.places.size();
+  const auto at = groups_.find(group);
+  return at == groups_.end() ? 0 : at->second.left.size();
 }
 
 SKEIN_INLINE void Client::wait_left(std::uint32_t group, std::size_t members, std::chrono::nanoseconds limit) {
   std::unique_lock lock(mutex_);
   (void)arrived_.wait_for(lock, limit, [&] {
-    const auto at = left_.find(group);
-    return verdict(group) || at == left_.end() || at->second.places.size() >= members;  // it is forgotten when all have
+    const auto at = groups_.find(group);
+    return verdict(group) || at == groups_.end() || at->second.left.size() >= members;  // it is forgotten when all have
   });
 }
 
@@ -110,38 +111,38 @@ SKEIN_INLINE void Client::fail(const std::string& message) {
 
 SKEIN_INLINE void Client::check() {
   if (!failed()) return;
-  std::unique_lock lock(mutex_);
-  check(lock);
+  const std::lock_guard lock(mutex_);
+  throw CommError(message_);
 }
 
-SKEIN_INLINE void Client::fail(std::uint32_t group, const std::string& message) {
+SKEIN_INLINE void Client::fail_group(std::uint32_t group, const std::string& message) {
   if (group == 0) return fail(message);
   send({Kind::Fail, group, 0, 0, message.substr(0, 4000)});
-  set_failed(group, message);
+  set_group_failed(group, message);
 }
 
-SKEIN_INLINE bool Client::failed(std::uint32_t group) {
+SKEIN_INLINE bool Client::group_failed(std::uint32_t group) {
   if (failed() || !any_group_failed_.load(std::memory_order_acquire)) return failed();
   const std::lock_guard lock(mutex_);
   return verdict(group) != nullptr;
 }
 
-SKEIN_INLINE void Client::check(std::uint32_t group) {
-  if (!failed(group)) return;
+SKEIN_INLINE void Client::check_group(std::uint32_t group) {
+  if (!group_failed(group)) return;
   const std::lock_guard lock(mutex_);
   if (const std::string* const text = verdict(group)) throw CommError(*text);
 }
 
 SKEIN_INLINE const std::string* Client::verdict(std::uint32_t group) const {
   if (failed_) return &message_;
-  const auto at = left_.find(group);
-  return at == left_.end() || at->second.verdict.empty() ? nullptr : &at->second.verdict;
+  const auto at = groups_.find(group);
+  return at == groups_.end() || at->second.verdict.empty() ? nullptr : &at->second.verdict;
 }
 
-SKEIN_INLINE void Client::set_failed(std::uint32_t group, const std::string& message) {
+SKEIN_INLINE void Client::set_group_failed(std::uint32_t group, const std::string& message) {
   const std::lock_guard lock(mutex_);
-  const auto at = left_.find(group);
-  if (at == left_.end() || !at->second.verdict.empty()) return;
+  const auto at = groups_.find(group);
+  if (at == groups_.end() || !at->second.verdict.empty()) return;
   at->second.verdict = message.empty() ? "a rank failed" : message;
   any_group_failed_.store(true, std::memory_order_release);
   arrived_.notify_all();
@@ -155,10 +156,6 @@ SKEIN_INLINE void Client::add(Watched* w) {
 SKEIN_INLINE void Client::remove(Watched* w) {
   const std::lock_guard lock(watch_mutex_);
   watched_.erase(std::remove(watched_.begin(), watched_.end(), w), watched_.end());
-}
-
-SKEIN_INLINE void Client::check(std::unique_lock<std::mutex>&) {
-  if (failed_) throw CommError(message_);
 }
 
 SKEIN_INLINE void Client::send(const Frame& f) {
@@ -206,7 +203,7 @@ SKEIN_INLINE void Client::receive() {
 }
 
 SKEIN_INLINE void Client::take(Frame& f) {
-  if (f.kind == Kind::Fail) return f.group == 0 ? set_failed(f.payload) : set_failed(f.group, f.payload);
+  if (f.kind == Kind::Fail) return f.group == 0 ? set_failed(f.payload) : set_group_failed(f.group, f.payload);
   if (f.kind == Kind::Query) {
     std::uint64_t started = 0;
     {
@@ -224,10 +221,10 @@ SKEIN_INLINE void Client::take(Frame& f) {
   if (f.kind != Kind::Gathered && f.kind != Kind::Left) return;
   const std::lock_guard lock(mutex_);
   if (f.kind == Kind::Left) {
-    const auto at = left_.try_emplace(f.group).first;
-    at->second.places.insert(static_cast<int>(f.number));
+    const auto at = groups_.try_emplace(f.group).first;
+    at->second.left.insert(static_cast<int>(f.number));
     if (at->second.why.empty()) at->second.why = f.payload;
-    if (at->second.all()) left_.erase(at);
+    if (at->second.all_left()) groups_.erase(at);
     any_left_.store(true, std::memory_order_release);
     return arrived_.notify_all();
   }

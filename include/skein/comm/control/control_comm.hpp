@@ -53,10 +53,10 @@ class ControlEngine {
     if (!std::exchange(left_, true)) client_->leave(group_, why);
   }
   /// Ends the ranks of this communicator with a message; those of a part in it alone.
-  void fail(const std::string& message) { client_->fail(group_, message); }
-  bool failed() { return client_->failed(group_); }
+  void fail(const std::string& message) { client_->fail_group(group_, message); }
+  bool failed() { return client_->group_failed(group_); }
   /// Throws what has ended it.
-  void check() { client_->check(group_); }
+  void check() { client_->check_group(group_); }
 
  private:
   [[noreturn]] void end_all(const std::string& text);

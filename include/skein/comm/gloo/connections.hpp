@@ -22,9 +22,9 @@ class GlooConnections {
  public:
   using Device = std::shared_ptr<gloo::transport::Device>;
 
-  /// Collective over the control's ranks, which must outlive this. `device`: a split's, of its parent.
-  GlooConnections(ControlComm& control, Device device, bool one_machine)
-      : control_(control), mesh_(control, device ? std::move(device) : gloo_device(control, one_machine)) {
+  /// Collective over the control's ranks, which must outlive this. `device`: a split's, of its parent. `piece`: as GlooMesh's.
+  GlooConnections(ControlComm& control, Device device, bool one_machine, std::size_t piece)
+      : control_(control), mesh_(control, device ? std::move(device) : gloo_device(control, one_machine), piece) {
     collectives_.emplace(mesh_, [this](const std::string& call, const std::string& why, int ended) {
       const bool left = ended >= 0 && turns_out_left(ended);
       const std::string reason = left ? client().why_left(control_.engine().group()) : "";

@@ -24,21 +24,20 @@ class GlooEngine final : Progress {
  public:
   using GlooDevice = GlooConnections::Device;
 
-  /// Collective over the control's ranks. `one_node`: all are on this rank's machine, and may share memory; `device`: a split's,
-  /// of its parent.
-  GlooEngine(ControlComm& control, const CommOptions& options, bool one_node, bool one_machine, GlooDevice device = {})
+  /// Collective over the control's ranks. `device`: a split's, of its parent.
+  GlooEngine(ControlComm& control, const CommOptions& options, NodeSharing sharing, GlooDevice device = {})
       : control_(control), options_(options), names_(control.engine().rank_names()), rank_(control.rank()),
         size_(control.size()) {
     ControlNodeMeeting meeting(control);
     if (size_ == 1) return;
-    if (one_node && segment_.create(meeting, rank_, size_)) {
+    if (sharing.shares_memory && segment_.create(meeting, rank_, size_)) {
       memory_.emplace(segment_, rank_, names_);
       links_.emplace(segment_, rank_, names_);
       spins_ = spins_of(control.all_gather(own_cores()));
       return;
     }
     try {
-      connections_.emplace(control, std::move(device), one_machine);
+      connections_.emplace(control, std::move(device), sharing.one_machine, options.message);
     } catch (const CommError&) { throw; } catch (const std::system_error& e) {
       fail(threads_text(names_.name(rank_), e));
     } catch (const std::exception& e) {
@@ -75,16 +74,13 @@ class GlooEngine final : Progress {
       if (calls.full()) wait_until([&] { return !calls.full(); }, calls.complete() + 1, nullptr);
       return {calls.push(o), -1, -1};
     }
-    const bool fits = SharedTransport::fits(o.signature);
-    if (!fits) wait_until([&] { return calls_.empty(); }, 0, nullptr);
     if (calls_.full()) wait_until([&] { return !calls_.full(); }, 0, nullptr);
     CollectiveCall& call = calls_.next();
     call = o;
-    call.signature.shared_at = fits ? memory_->shared_at(o) : 0;
+    call.signature.shared_at = memory_->shared_at(o);
     if (calls_.empty()) memory_->begin(call, calls_.complete());
     Ticket t{calls_.push(), -1, -1};
     progress();
-    if (!fits) wait(t), guarded([&] { control_.engine().run(o); });  // the calls have been compared
     return t;
   }
   Ticket start_send(const void* data, std::size_t bytes, int to, int tag) {
@@ -212,9 +208,11 @@ class GlooEngine final : Progress {
   /// has come to its end.
   bool sleep(const Deadline& timer, int& turn, std::uint64_t number, const Ticket* message) {
     const std::chrono::nanoseconds interval = nap(this, timer.sleep_interval());
-    if (connections_)
-      return message ? connections_->messages().wait(*message, interval),
-             false   : connections_->collectives().wait(number, interval);
+    if (connections_) {
+      if (!message) return connections_->collectives().wait(number, interval);
+      connections_->messages().wait(*message, interval);
+      return false;
+    }
     if (memory_ && !message && links_->active() == 0 && memory_->need().line) {
       if (wait_for(memory_->need(), turn == 0 ? spins_ : 0, Reach::Machine, interval)) return true;
       turn = 1;
@@ -232,7 +230,7 @@ class GlooEngine final : Progress {
   void look_for_departures(const Ticket* message) {
     if (size_ == 1) return;
     if (message) {
-      const auto could = [&](int r) { return r != rank_ && (message->peer < 0 || message->peer == r); };
+      const auto could = [&](int r) { return may_be_peer(message->peer, rank_, r); };
       std::string left = connections_ ? connections_->messages().left_behind(*message) : some_ranks_text(names_, could);
       if (links_ && !some_ranks_text(names_, [&](int r) { return could(r) && !has_left(r); }).empty()) left.clear();
       const bool moved = links_ && !left.empty() && guarded_step();  // by what came between the last look and their leave

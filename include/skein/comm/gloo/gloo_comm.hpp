@@ -4,6 +4,7 @@
 #pragma once
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -20,7 +21,8 @@ namespace skein::inline SKEIN_ABI {
 
 /// A rank among processes. Move-only; used from one thread. Reductions are in the order of the ranks, over every transport; calls
 /// are compared between the ranks always. A rank that dies, or does not arrive within the deadline, ends all with a CommError
-/// that names it. Of CommOptions it takes `deadline`, `shared_memory`, `shared_pages` and `node_size`.
+/// that names it. Of CommOptions it takes `deadline`, `shared_memory`, `shared_pages`, `node_size` and `message`, the least of
+/// all ranks'.
 class GlooComm : public comm::Messages<GlooComm, Cpu> {
  public:
   static constexpr std::string_view name = "GlooComm";
@@ -102,23 +104,25 @@ class GlooComm : public comm::Messages<GlooComm, Cpu> {
   GlooComm(std::unique_ptr<ControlComm> control, const CommOptions& options, engine_type::GlooDevice device, int node)
       : control_(std::move(control)), node_(options.node_size > 0 && node < 0 ? rank() / options.node_size : node) {
     struct Place {
-      std::uint64_t machine, node;
+      std::uint64_t machine, node, message;
       int shares;
     };
     const std::uint64_t machine = this_machine();
     const std::vector<Place> all = control_->all_gather(
-        Place{machine, node_ >= 0 ? static_cast<std::uint64_t>(node_) : machine, options.shared_memory ? 1 : 0});
+        Place{machine, node_ >= 0 ? static_cast<std::uint64_t>(node_) : machine, options.message, options.shared_memory ? 1 : 0});
     const Place& own = all[static_cast<std::size_t>(rank())];
-    bool shares = true, one_machine = true;
+    comm::NodeSharing sharing{.shares_memory = true, .one_machine = true};
+    CommOptions agreed = options;
     node_size_ = 0;
     for (int r = 0; r < size(); ++r) {
       const Place& p = all[static_cast<std::size_t>(r)];
-      one_machine = one_machine && p.machine == machine;
-      shares = shares && p.shares && p.machine == machine && p.node == own.node;
+      sharing.one_machine = sharing.one_machine && p.machine == machine;
+      sharing.shares_memory = sharing.shares_memory && p.shares && p.machine == machine && p.node == own.node;
+      agreed.message = std::min<std::size_t>(agreed.message, p.message);
       if (p.node == own.node) ++node_size_;
       if (p.node == own.node && r < rank()) ++node_rank_;
     }
-    engine_ = std::make_unique<engine_type>(*control_, options, shares, one_machine, std::move(device));
+    engine_ = std::make_unique<engine_type>(*control_, agreed, sharing, std::move(device));
   }
   static std::uint64_t this_machine() {
     if (const std::uint64_t numbers = comm::process_numbers()) return numbers;

@@ -9,6 +9,7 @@
 
 #include <signal.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -98,10 +99,13 @@ class GlooMesh {
     std::size_t bytes = 0;
   };
   using Buffer = gloo::transport::UnboundBuffer;
-  /// Collective over the control's ranks, over which they tell each other where they listen; blocking.
-  GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device)
-      : device_(std::move(device)), names_(control.engine().rank_names()),
-        context_(device_->createContext(control.rank(), control.size())) {
+  static constexpr std::size_t largest_piece = std::size_t{64} << 20;
+
+  /// Collective over the control's ranks, over which they tell each other where they listen; blocking. `piece`: bytes, on all
+  /// ranks the same; what is longer goes in pieces, so that moved() sees it move.
+  GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device, std::size_t piece = largest_piece)
+      : device_(std::move(device)), piece_(std::clamp<std::size_t>(piece, 1, largest_piece)),
+        names_(control.engine().rank_names()), context_(device_->createContext(control.rank(), control.size())) {
     const WithoutPipeSignal while_connecting;      // the thread that connects inherits it
     context_->setTimeout(std::chrono::hours(24));  // connect() has a limit of its own
     std::string own;                               // where each of the others finds this rank
@@ -136,6 +140,15 @@ class GlooMesh {
   std::unique_ptr<Buffer> buffer(const void* data, std::size_t bytes) {
     return context_->createUnboundBuffer(const_cast<void*>(data), bytes);
   }
+  /// All these bytes to a rank, or from it; `slot` is of no other that is under way. Blocking. Throws as a wait does.
+  void send(int to, std::uint64_t slot, const void* data, std::size_t bytes) {
+    const auto b = buffer(data, bytes);
+    each_piece(bytes, [&](std::size_t at, std::size_t n) { b->send(to, slot, at, n), wait_sent(*b), ++parts_; });
+  }
+  void receive(int from, std::uint64_t slot, void* data, std::size_t bytes) {
+    const auto b = buffer(data, bytes);
+    each_piece(bytes, [&](std::size_t at, std::size_t n) { b->recv(from, slot, at, n), wait_received(*b), ++parts_; });
+  }
   /// Waits for what the buffer has been asked for. Throws CommError after abort(), gloo's exception where a connection has ended.
   void wait_sent(Buffer& b) {
     wait(b, [&] { return b.waitSend(forever()); });
@@ -149,20 +162,19 @@ class GlooMesh {
     std::vector<std::unique_ptr<Buffer>> received, sent;
     for (const Part& p : in) {
       received.push_back(buffer(p.data, p.bytes));
-      if (p.bytes) with(p.peer, [&] { received.back()->recv(p.peer, slot); });
+      with(p.peer, [&] { each_piece(p.bytes, [&](auto at, auto n) { received.back()->recv(p.peer, slot, at, n); }); });
     }
     for (const Part& p : out) {
       sent.push_back(buffer(p.data, p.bytes));
-      if (p.bytes) with(p.peer, [&] { sent.back()->send(p.peer, slot); });
+      with(p.peer, [&] { each_piece(p.bytes, [&](auto at, auto n) { sent.back()->send(p.peer, slot, at, n); }); });
     }
     try {
       for (std::size_t i = 0; i < in.size(); ++i) {
-        if (in[i].bytes) with(in[i].peer, [&] { wait_received(*received[i]); });
-        ++parts_;
+        with(in[i].peer, [&] { each_piece(in[i].bytes, [&](auto, auto) { wait_received(*received[i]), ++parts_; }); });
         came(in[i].peer);
       }
-      for (std::size_t i = 0; i < out.size(); ++i, ++parts_)
-        if (out[i].bytes) with(out[i].peer, [&] { wait_sent(*sent[i]); });
+      for (std::size_t i = 0; i < out.size(); ++i)
+        with(out[i].peer, [&] { each_piece(out[i].bytes, [&](auto, auto) { wait_sent(*sent[i]), ++parts_; }); });
     } catch (...) {
       for (std::size_t i = 0; aborted() && i < in.size(); ++i)  // those behind the one that has not come may have
         if (in[i].bytes && has_come(*received[i])) came(in[i].peer);
@@ -170,7 +182,7 @@ class GlooMesh {
     }
   }
 
-  /// Parts of an exchange have come or gone since the last call. Of one thread.
+  /// Pieces have come or gone since the last call. Of one thread.
   bool moved() {
     const std::uint64_t before = std::exchange(seen_, parts_.load());
     return before != seen_;
@@ -218,6 +230,10 @@ class GlooMesh {
                 ": is the network between them open, and the one that GLOO_SOCKET_IFNAME names?");
     engine.check();
   }
+  /// f(offset, bytes) of each piece.
+  template <class F> void each_piece(std::size_t bytes, F&& f) const {
+    for (std::size_t at = 0; at < bytes; at += piece_) f(at, std::min(piece_, bytes - at));
+  }
   static std::chrono::milliseconds forever() { return std::chrono::hours(24 * 365); }
   template <class F> void with(int peer, F&& f) {
     try {
@@ -253,6 +269,7 @@ class GlooMesh {
   }
 
   std::shared_ptr<gloo::transport::Device> device_;
+  std::size_t piece_;
   RankNames names_;
   std::shared_ptr<gloo::transport::Context> context_;
   std::vector<std::pair<int, std::vector<char>>> addresses_;  // of the others

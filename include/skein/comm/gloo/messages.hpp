@@ -81,7 +81,7 @@ class GlooMessages {
   std::string left_behind(const Ticket& ticket) {
     const std::lock_guard lock(mutex_);
     const Transfer& t = pool_[static_cast<std::size_t>(ticket.message)];
-    const auto could = [&](int r) { return r != mesh_.rank() && (t.peer < 0 || t.peer == r); };
+    const auto could = [&](int r) { return may_be_peer(t.peer, mesh_.rank(), r); };
     for (int r = 0; r < mesh_.size(); ++r)
       if (t.complete || t.peer == mesh_.rank() || (could(r) && !peer(r).gone)) return "";
     return ranks_text(mesh_.names(), could);
@@ -198,11 +198,7 @@ class GlooMessages {
       const auto header = mesh_.buffer(&o->header, sizeof o->header);
       header->send(to, headers);
       mesh_.wait_sent(*header);
-      if (o->header.bytes) {
-        const auto payload = mesh_.buffer(o->data, o->header.bytes);
-        payload->send(to, payloads);
-        mesh_.wait_sent(*payload);
-      }
+      mesh_.send(to, payloads, o->data, o->header.bytes);
       const std::lock_guard lock(mutex_);
       if (o->transfer) o->transfer->complete = true;
       peer(to).outgoing.pop_front();
@@ -230,11 +226,7 @@ class GlooMessages {
       }
       const bool fits = t && h.bytes <= t->bytes;
       if (!fits) data.resize(h.bytes);
-      if (h.bytes) {
-        const auto payload = mesh_.buffer(fits ? t->data : data.data(), h.bytes);
-        payload->recv(from, payloads);
-        mesh_.wait_received(*payload);
-      }
+      mesh_.receive(from, payloads, fits ? t->data : data.data(), h.bytes);
       const std::lock_guard lock(mutex_);
       if (t) t->came = h.bytes, t->peer = from, t->complete = true;
       else deliver(from, tag, std::move(data));

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the ranks of a coordinator agree on a segment.
+// What the ranks of a coordinator share, and how they agree on a segment.
 #pragma once
 #include "../control/control_comm.hpp"
 #include "../node/segment.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
+
+/// Where the ranks of a GlooComm are: all share the memory of one node; all are on one machine, which may have several nodes.
+struct NodeSharing {
+  bool shares_memory = false, one_machine = false;
+};
 
 /// How the ranks of a coordinator agree on shared memory.
 class ControlNodeMeeting final : public NodeMeeting {

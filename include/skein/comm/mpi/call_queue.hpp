@@ -19,14 +19,18 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// What all ranks have agreed on: the order of reductions between nodes is MPI's own; ranks of a node share memory; all are on
+/// one.
+struct CallQueueOptions {
+  bool native = false, shares_memory = false, one_node = false;
+};
+
 /// Where two transports fit, a call goes through shared memory before MPI, and in native order before
 /// messages.
 class CallQueue {
  public:
-  /// Collective over `comm`. `node`: its ranks on this node. `native`: the order of reductions between nodes; `shares`: memory
-  /// within nodes; `alone`: all ranks are on one. `options` are the engine's, and may change.
-  CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options, bool native, bool shares,
-            bool alone);
+  /// Collective over `comm`. `node`: its ranks on this node. `options` are the engine's, and may change.
+  CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options, CallQueueOptions agreed);
 
   std::uint64_t started() const { return calls_.started(); }
   std::uint64_t complete() const { return calls_.complete(); }
@@ -41,7 +45,7 @@ class CallQueue {
   Segment& segment() { return segment_; }
   const Segment& segment() const { return segment_; }
   /// The transport that works on the current call, where that is shared memory.
-  SharedTransport* through_memory() { return !idle() && in_memory(current()) ? &*shared_ : nullptr; }
+  SharedTransport* through_memory() { return !idle() && shared_ ? &*shared_ : nullptr; }
 
   /// All-reduces in these pages copy nothing; where the queue shares memory.
   void add(const std::shared_ptr<NodePages>& pages) { shared_->add(pages); }
@@ -54,10 +58,9 @@ class CallQueue {
   bool step();
 
  private:
-  bool in_memory(const CollectiveCall& o) const { return shared_ && SharedTransport::fits(o.signature); }
   /// f(transport) of the one that works on `o`.
   template <class F> void with_transport(const CollectiveCall& o, F&& f) {
-    if (in_memory(o)) f(*shared_);
+    if (shared_) f(*shared_);
     else if (levels_.takes(o)) f(levels_);
     else if (native_ && NativeTransport::takes(o)) f(*native_);
     else f(messages_);

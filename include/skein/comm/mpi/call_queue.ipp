@@ -9,18 +9,19 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_MPI_INLINE CallQueue::CallQueue(MPI_Comm comm, MPI_Comm node, int rank, const RankNames& names, const CommOptions& options,
-                                      bool native, bool shares, bool alone)
+                                      CallQueueOptions agreed)
     : options_(options), ranks_(names.size()), messages_(comm, rank, ranks_, options.message), check_(comm, rank, names) {
-  if (ranks_ > 1 && shares && alone && MpiNodeMeeting{comm}.make(segment_, rank, ranks_)) shared_.emplace(segment_, rank, names);
-  if (ranks_ == 1 || !native || shared_) return;
+  if (ranks_ > 1 && agreed.shares_memory && agreed.one_node && MpiNodeMeeting{comm}.make(segment_, rank, ranks_))
+    shared_.emplace(segment_, rank, names);
+  if (ranks_ == 1 || !agreed.native || shared_) return;
   native_.emplace(comm, rank, ranks_, options);
-  if (shares) levels_.create(comm, node, options);
+  if (agreed.shares_memory) levels_.create(comm, node, options);
 }
 
 SKEIN_MPI_INLINE std::uint64_t CallQueue::push(const CollectiveCall& o) {
   CollectiveCall& call = calls_.next();
   call = o;
-  if (in_memory(o)) call.signature.shared_at = shared_->shared_at(o);
+  if (shared_) call.signature.shared_at = shared_->shared_at(o);
   const bool begins = calls_.empty();
   const std::uint64_t number = calls_.push();
   if (ranks_ > 1 && !shared_) history_.add(o.signature);
@@ -52,7 +53,7 @@ SKEIN_MPI_INLINE bool CallQueue::step() {
 SKEIN_MPI_INLINE void CallQueue::begin() {
   if (ranks_ == 1) return;
   const CollectiveCall& o = current();
-  checking_ = options_.check && !in_memory(o);
+  checking_ = options_.check && !shared_;
   if (checking_) check_.begin(o.signature, complete());
   else begin(o);
 }

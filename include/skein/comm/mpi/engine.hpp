@@ -57,11 +57,11 @@ class MpiEngine final : Progress {
   bool test(Ticket& t);
   void wait(Ticket& t);
   /// A call is left while an exception passes: the others are told.
-  void abandon() { leave(names_.name(rank_) + " failed: an exception passed through a call that was under way"); }
+  void abandon() { fail_without_throw(names_.name(rank_) + " failed: an exception passed through a call that was under way"); }
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
-  /// Tells the others, as fail() does, that this rank is leaving by an exception.
-  void leave(const std::string& message) noexcept;
+  /// Ends all ranks with a message, where an exception is on its way already.
+  void fail_without_throw(const std::string& message) noexcept;
 
  private:
   bool under_way() const override {

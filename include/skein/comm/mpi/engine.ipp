@@ -19,7 +19,7 @@ SKEIN_MPI_INLINE MpiEngine::MpiEngine(MPI_Comm parent, const CommOptions& option
   check_mpi(MPI_Comm_rank(comm_, &rank_), "MPI_Comm_rank");
   check_mpi(MPI_Comm_size(comm_, &size_), "MPI_Comm_size");
   if (names_.size() == 0) names_ = RankNames(size_);
-  options_ = same_options(comm_, options_);
+  options_ = same_options(comm_, names_, options_);
   if (options_.node_size > 0 && node_ < 0) node_ = rank_ / options_.node_size;
   MPI_Comm of_node = node_of();
   look_at(of_node);
@@ -101,7 +101,7 @@ SKEIN_MPI_INLINE void MpiEngine::end_all(const std::string& message) {
   message_ = queue_->shares_memory() && queue_->segment().failed() ? queue_->segment().message() : message;
 }
 
-SKEIN_MPI_INLINE void MpiEngine::leave(const std::string& message) noexcept {
+SKEIN_MPI_INLINE void MpiEngine::fail_without_throw(const std::string& message) noexcept {
   try {
     called_to_end();
     end_all(message);
@@ -117,7 +117,8 @@ SKEIN_MPI_INLINE void MpiEngine::agree(MPI_Comm node) {
   MPI_Allreduce(own, most, 3, MPI_INT, MPI_MAX, comm_);
   made = most[0];
   const bool native = wanted == ReductionOrder::native || (wanted == ReductionOrder::automatic && most[2]);
-  queue_.emplace(comm_, node, rank_, names_, options_, native, !most[1], !most[2]);
+  queue_.emplace(comm_, node, rank_, names_, options_,
+                 CallQueueOptions{.native = native, .shares_memory = !most[1], .one_node = !most[2]});
   detector_.emplace(comm_, made, rank_, names_, queue_->history());
   processes_.emplace(comm_, rank_, size_);
 }
@@ -235,7 +236,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_who_left() {
 }
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_who_left(const Ticket& message) {
-  const auto could = [&](int r) { return r != rank_ && (message.peer < 0 || message.peer == r); };
+  const auto could = [&](int r) { return may_be_peer(message.peer, rank_, r); };
   const auto is_there = [&](int r) { return !(links_ ? queue_->segment().is_gone(r) : detector_->has_left(r)); };
   const std::string who = some_ranks_text(names_, could);
   if (who.empty() || !some_ranks_text(names_, [&](int r) { return could(r) && is_there(r); }).empty()) return;

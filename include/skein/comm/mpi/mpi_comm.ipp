@@ -44,7 +44,7 @@ SKEIN_MPI_INLINE MpiComm::~MpiComm() {
     }
     if (engine_->failed()) comm::abort_all("the world's MpiComm had failed");
   } else if (detail::fault_leaves(uncaught_) && comm::mpi_runs()) {
-    engine_->leave(engine_->rank_names().name(rank()) + " failed: an exception left the scope of its communicator");
+    engine_->fail_without_throw(engine_->rank_names().name(rank()) + " failed: an exception left the scope of its communicator");
   }
   if (session_ && session_->owns()) skein::detail::say_interrupt();
   engine_.reset();

@@ -13,7 +13,8 @@ namespace skein::inline SKEIN_ABI::comm {
 
 namespace detail {
 /// ".eager_bytes of CommOptions is 60000 on ranks 0, 2, 3000 on rank 1".
-SKEIN_MPI_INLINE std::string differing_option(const char* name, const std::vector<std::uint64_t>& values) {
+SKEIN_MPI_INLINE std::string differing_option(const char* name, const std::vector<std::uint64_t>& values,
+                                              const RankNames& ranks) {
   const bool order = std::string_view(name) == "order";
   const auto of = [&](int r) { return values[static_cast<std::size_t>(r)]; };
   std::string text = std::string(".") + name + " of CommOptions differs between ranks: it";
@@ -24,13 +25,13 @@ SKEIN_MPI_INLINE std::string differing_option(const char* name, const std::vecto
     if (said) continue;
     constexpr const char* orders[] = {"automatic", "ranks", "native"};
     text.append(std::exchange(before, ", ")).append(order && of(r) < 3 ? orders[of(r)] : std::to_string(of(r))).append(" on ");
-    text += ranks_text(n, [&](int q) { return of(q) == of(r); });
+    text += ranks_text(ranks, [&](int q) { return of(q) == of(r); });
   }
   return text + ". Give all ranks the same options, and the same environment";
 }
 }  // namespace detail
 
-SKEIN_MPI_INLINE CommOptions same_options(MPI_Comm comm, CommOptions o) {
+SKEIN_MPI_INLINE CommOptions same_options(MPI_Comm comm, const RankNames& ranks, CommOptions o) {
   constexpr const char* names[] = {"order",         "node_size",   "message",    "doubling_bytes",
                                    "halving_bytes", "eager_bytes", "level_bytes"};
   constexpr int n = static_cast<int>(std::size(names));
@@ -48,11 +49,9 @@ SKEIN_MPI_INLINE CommOptions same_options(MPI_Comm comm, CommOptions o) {
   o.check = most[2 * n] != 0;
   for (int i = 0; i < n; ++i) {
     if (most[i] == ~most[n + i]) continue;
-    int ranks = 1;
-    MPI_Comm_size(comm, &ranks);
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks));
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks.size()));
     check_mpi(MPI_Allgather(&own[i], 1, MPI_UINT64_T, all.data(), 1, MPI_UINT64_T, comm), "MPI_Allgather");
-    throw CommError(detail::differing_option(names[i], all));
+    throw CommError(detail::differing_option(names[i], all, ranks));
   }
   return o;
 }

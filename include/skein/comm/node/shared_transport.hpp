@@ -39,8 +39,6 @@ class SharedTransport {
   /// The communicator has failed: nobody else writes into this rank's pages any more.
   void withdraw();
 
-  /// Its elements fit the slots. Of one whose elements do not, the ranks only compare the call.
-  static bool fits(const Signature& s) { return s.element <= 4096; }
   /// Makes `o` the current call. It stays alive until step() says that it is done.
   void begin(const CollectiveCall& o, std::uint64_t call);
   /// All chunks of the current call have passed.
@@ -80,8 +78,9 @@ class SharedTransport {
   // The current call begins in the shared pages that its signature names.
   void find_pages();
 
-  // The part of `whole` that belongs to chunk i.
+  // The part of `whole`, which is in values, that belongs to chunk i, in units.
   Piece part(Piece whole, std::int64_t i) const;
+  std::size_t bytes(std::size_t units) const { return units * unit_; }
   Piece slice(Piece chunk, int r) const { return slice_of(chunk.count, o_->signature.element, r, ranks_); }
   /// Each part of a slot has one reader, which writes to it: the short ring will do.
   bool written_back() const { return chunks_.folds || o_->signature.kind == Collective::ReduceScatter; }
@@ -124,7 +123,9 @@ class SharedTransport {
   std::uint64_t call_ = 0, base_;  // chunks of all calls before
   ChunkCall chunks_{.count = 0};
   ChunkCounts own_;
-  std::size_t per_chunk_ = 0, sub_slot_ = 0;
+  // What a chunk counts, in bytes: a value where values are folded; else one, so that values of any size pass through the slots.
+  std::size_t unit_ = 1;
+  std::size_t per_chunk_ = 0, sub_slot_ = 0;  // in units; in bytes
   bool compared_ = false;
   std::uint64_t broadcasts_ = 0;  // calls before the current one of which not all ranks have compared all signatures
   Need need_;

@@ -54,21 +54,20 @@ SKEIN_INLINE void SharedTransport::begin(const CollectiveCall& o, std::uint64_t 
   compared_ = false;
   const Signature& s = o.signature;
   const std::size_t slot = segment_.slot_bytes(), bytes = o.bytes(s.count);
-  const bool fits = SharedTransport::fits(s), reduces = s.kind == Collective::AllReduce || s.kind == Collective::Reduce;
-  chunks_.folds = fits && reduces && bytes > one_phase_bytes;
-  std::size_t most = s.count;
-  per_chunk_ = fits ? slot / s.element : 1;
+  const bool reduces = s.kind == Collective::AllReduce || s.kind == Collective::Reduce;
+  chunks_.folds = reduces && bytes > one_phase_bytes;
+  unit_ = reduces || s.kind == Collective::ReduceScatter ? s.element : 1;
+  const std::size_t most = o.bytes(o.largest_piece(ranks_)) / unit_;
+  per_chunk_ = slot / unit_;
   find_pages();
   chunks_.in_place = pages_ != nullptr;
   if (pages_) per_chunk_ = s.count;
-  if (s.kind == Collective::AllGather) most = o.largest_piece(ranks_);
   if (s.kind == Collective::ReduceScatter || s.kind == Collective::AllToAll) {
-    most = o.largest_piece(ranks_);
     sub_slot_ = slot / static_cast<std::size_t>(ranks_) / 64 * 64;
-    per_chunk_ = fits ? sub_slot_ / s.element : 1;
+    per_chunk_ = sub_slot_ / unit_;
   }
-  const std::size_t chunks = most == 0 || s.kind == Collective::Barrier || !fits ? 1 : (most + per_chunk_ - 1) / per_chunk_;
-  const std::size_t grain = std::max<std::size_t>(1, 64 / s.element);
+  const std::size_t chunks = most == 0 || s.kind == Collective::Barrier ? 1 : (most + per_chunk_ - 1) / per_chunk_;
+  const std::size_t grain = std::max<std::size_t>(1, 64 / unit_);
   if (chunks > 1) per_chunk_ = std::min(per_chunk_, ((most + chunks - 1) / chunks + grain - 1) / grain * grain);
   chunks_.count = static_cast<std::int64_t>(chunks);
   chunks_.depth = static_cast<std::int64_t>(written_back() ? Segment::folding_depth : segment_.depth());
@@ -168,13 +167,13 @@ SKEIN_INLINE void SharedTransport::compare() {
 }
 
 SKEIN_INLINE Piece SharedTransport::part(Piece whole, std::int64_t i) const {
-  const std::size_t begin = std::min(whole.count, static_cast<std::size_t>(i) * per_chunk_),
-                    end = std::min(whole.count, begin + per_chunk_);
-  return {whole.offset + begin, end - begin};
+  const std::size_t count = o_->bytes(whole.count) / unit_, begin = std::min(count, static_cast<std::size_t>(i) * per_chunk_),
+                    end = std::min(count, begin + per_chunk_);
+  return {o_->bytes(whole.offset) / unit_ + begin, end - begin};
 }
 
 SKEIN_INLINE void SharedTransport::fill(std::int64_t i) {
-  if (pages_ || !fits(o_->signature)) return;
+  if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
     case Collective::Barrier:
@@ -185,23 +184,23 @@ SKEIN_INLINE void SharedTransport::fill(std::int64_t i) {
     case Collective::AllReduce:
     case Collective::Reduce: {
       const Piece c = part({0, o.signature.count}, i);
-      const char* from = o.from() + o.bytes(c.offset);
+      const char* from = o.from() + bytes(c.offset);
       const Piece own = chunks_.folds ? slice(c, rank_) : Piece{c.count, 0};
       const std::size_t after = own.offset + own.count;
-      copy_bytes(slot(rank_, i), from, o.bytes(own.offset));
-      copy_bytes(slot(rank_, i) + o.bytes(after), from + o.bytes(after), o.bytes(c.count - after));
+      copy_bytes(slot(rank_, i), from, bytes(own.offset));
+      copy_bytes(slot(rank_, i) + bytes(after), from + bytes(after), bytes(c.count - after));
       break;
     }
     case Collective::AllGather: {
       const Piece c = part({0, o.piece(rank_).count}, i);
-      copy_bytes(slot(rank_, i), o.from() + o.bytes(c.offset), o.bytes(c.count));
+      copy_bytes(slot(rank_, i), o.from() + bytes(c.offset), bytes(c.count));
       break;
     }
     case Collective::ReduceScatter:
     case Collective::AllToAll:
       for (int q = 0; q < ranks_; ++q) {
         const Piece c = part(o.piece(q), i);
-        if (q != rank_) copy_bytes(sub_slot(rank_, q, i), o.from() + o.bytes(c.offset), o.bytes(c.count));
+        if (q != rank_) copy_bytes(sub_slot(rank_, q, i), o.from() + bytes(c.offset), bytes(c.count));
       }
       break;
   }
@@ -241,24 +240,24 @@ SKEIN_INLINE void SharedTransport::take_sums(char* to, const char* from, std::si
 }
 
 SKEIN_INLINE void SharedTransport::take(std::int64_t i) {
-  if (pages_ || !fits(o_->signature)) return;
+  if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
     case Collective::Barrier:
       break;
     case Collective::Broadcast: {
       const Piece c = part({0, o.signature.count}, i);
-      if (rank_ != o.signature.root) copy_bytes(o.into() + o.bytes(c.offset), slot(o.signature.root, i), o.bytes(c.count));
+      if (rank_ != o.signature.root) copy_bytes(o.into() + bytes(c.offset), slot(o.signature.root, i), bytes(c.count));
       break;
     }
     case Collective::AllReduce:
     case Collective::Reduce: {
       const Piece c = part({0, o.signature.count}, i);
       if (!receives() || c.count == 0) break;
-      char* into = o.into() + o.bytes(c.offset);
+      char* into = o.into() + bytes(c.offset);
       if (!chunks_.folds) {
         for (int r = 0; r < ranks_; ++r)
-          pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : slot(r, i);
+          pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + bytes(c.offset) : slot(r, i);
         pointers_.to[0] = into;
         if (ranks_ == 2) pointers_.to[1] = slot(1 - rank_, i);  // nobody else reads it: it goes back written
         o.fold(o.functor, pointers_.to.data(), ranks_ == 2 ? 2 : 1, pointers_.from.data(), ranks_, c.count);
@@ -266,30 +265,29 @@ SKEIN_INLINE void SharedTransport::take(std::int64_t i) {
       }
       const Piece own = slice(c, rank_);
       const std::size_t after = own.offset + own.count;
-      take_sums(into, slot(rank_, i), o.bytes(own.offset));
-      take_sums(into + o.bytes(after), slot(rank_, i) + o.bytes(after), o.bytes(c.count - after));
+      take_sums(into, slot(rank_, i), bytes(own.offset));
+      take_sums(into + bytes(after), slot(rank_, i) + bytes(after), bytes(c.count - after));
       break;
     }
     case Collective::AllGather:
       for (int r = 0; r < ranks_; ++r) {
         const Piece c = part(o.piece(r), i), own = part({0, o.piece(r).count}, i);
-        copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : slot(r, i), o.bytes(c.count));
+        copy_bytes(o.into() + bytes(c.offset), r == rank_ ? o.from() + bytes(own.offset) : slot(r, i), bytes(c.count));
       }
       break;
     case Collective::ReduceScatter: {
       const Piece c = part(o.piece(rank_), i), own = part({0, o.piece(rank_).count}, i);
       for (int r = 0; r < ranks_; ++r)
-        pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + o.bytes(c.offset) : sub_slot(r, rank_, i);
+        pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + bytes(c.offset) : sub_slot(r, rank_, i);
       for (int r = 0; r < ranks_; ++r)  // what nobody else reads goes back written
-        pointers_.to[static_cast<std::size_t>(r)] = r == rank_ ? o.into() + o.bytes(own.offset) : sub_slot(r, rank_, i);
+        pointers_.to[static_cast<std::size_t>(r)] = r == rank_ ? o.into() + bytes(own.offset) : sub_slot(r, rank_, i);
       if (c.count) o.fold(o.functor, pointers_.to.data(), ranks_, pointers_.from.data(), ranks_, c.count);
       break;
     }
     case Collective::AllToAll:
       for (int r = 0; r < ranks_; ++r) {
         const Piece c = part(o.piece(r), i), own = part(o.piece(rank_), i);
-        copy_bytes(o.into() + o.bytes(c.offset), r == rank_ ? o.from() + o.bytes(own.offset) : sub_slot(r, rank_, i),
-                   o.bytes(c.count));
+        copy_bytes(o.into() + bytes(c.offset), r == rank_ ? o.from() + bytes(own.offset) : sub_slot(r, rank_, i), bytes(c.count));
       }
       break;
   }

@@ -46,7 +46,7 @@ class ThreadEngine final : Progress {
   /// An exception passes through while a call is in flight: nobody may touch this rank's buffers once this returns.
   void abandon();
   /// This rank makes no further call: whoever waits for it, or will, is told at once.
-  void retire();
+  void leave();
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
 
@@ -84,7 +84,8 @@ class ThreadEngine final : Progress {
 
   // Waits until no rank is inside a buffer of this one, and takes unmatched messages back.
   void quiesce();
-  [[noreturn]] void leave();
+  // Throws what has ended the team, once it has.
+  [[noreturn]] void throw_failure();
 
   Ticket put(bool sends, void* data, std::size_t bytes, int peer, int box, int tag);
   bool message_done(Ticket& t);

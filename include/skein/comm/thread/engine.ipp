@@ -17,7 +17,7 @@ SKEIN_INLINE void ThreadEngine::run(const CollectiveCall& o) {
 
 SKEIN_INLINE Ticket ThreadEngine::start(const CollectiveCall& o) {
   called();
-  if (team_->failure->happened()) leave();
+  if (team_->failure->happened()) throw_failure();
   while (tail_ - head_ == Team::ring) wait_until(head_ + 1);  // what is moved meanwhile may take the place
   team_->post(rank_, tail_) = o;
   publish(own(), Team::Posted, static_cast<std::uint32_t>(++tail_), Reach::Process);
@@ -26,7 +26,7 @@ SKEIN_INLINE Ticket ThreadEngine::start(const CollectiveCall& o) {
 
 SKEIN_INLINE void ThreadEngine::progress() {
   called();
-  if (team_->failure->happened()) leave();
+  if (team_->failure->happened()) throw_failure();
   while (step()) {}
 }
 
@@ -67,7 +67,7 @@ SKEIN_INLINE void ThreadEngine::abandon() {
   quiesce();
 }
 
-SKEIN_INLINE void ThreadEngine::retire() {
+SKEIN_INLINE void ThreadEngine::leave() {
   leave_thread();
   own().gone.store(1, std::memory_order_seq_cst);
   team_->wake_everyone();
@@ -76,7 +76,7 @@ SKEIN_INLINE void ThreadEngine::retire() {
 SKEIN_INLINE void ThreadEngine::fail(const std::string& message) {
   called();
   team_->failure->set(team_->names.number(rank_), message);
-  leave();
+  throw_failure();
 }
 
 SKEIN_INLINE bool ThreadEngine::step() {
@@ -121,7 +121,7 @@ SKEIN_INLINE void ThreadEngine::work(std::uint64_t call) {
     for (int r = 0; r < team_->size && !failed; ++r) same = same && post(r).signature == post(rank_).signature;
     if (same && !failed) work_direct(rank_, team_->size, post, pointers_);
   }
-  if (failed) leave();
+  if (failed) throw_failure();
   if (!same) fail(mismatch_text(call, team_->names, [&](int r) { return post(r).signature; }));
 }
 
@@ -146,7 +146,7 @@ SKEIN_INLINE bool ThreadEngine::has_come(const Message* message) const {
 }
 
 SKEIN_INLINE void ThreadEngine::check(Deadline& timer, const Message* message) {
-  if (team_->failure->happened()) leave();
+  if (team_->failure->happened()) throw_failure();
   look_for_who_left(message);
   if (has_come(message)) return;
   timer.start();
@@ -168,8 +168,8 @@ SKEIN_INLINE void ThreadEngine::look_for_who_left(const Message* message) {
     return;
   }
   const int peer = message->peer;
-  bool all_gone = peer != rank_ && team_->size > 1;  // all who could be the other half
-  for (int r = 0; r < team_->size; ++r) all_gone = all_gone && (r == rank_ || (peer >= 0 && r != peer) || gone(r));
+  bool all_gone = peer != rank_ && team_->size > 1;
+  for (int r = 0; r < team_->size; ++r) all_gone = all_gone && (!may_be_peer(peer, rank_, r) || gone(r));
   if (!all_gone || has_come(message)) return;
   fail(message_text(*message) + (peer < 0 ? "all other ranks have returned and make no further call"
                                           : "that rank has returned and makes no further call"));
@@ -200,14 +200,14 @@ SKEIN_INLINE void ThreadEngine::quiesce() {
   }
 }
 
-SKEIN_INLINE void ThreadEngine::leave() {
+SKEIN_INLINE void ThreadEngine::throw_failure() {
   quiesce();
   throw_failed(team_->failure->message());
 }
 
 SKEIN_INLINE Ticket ThreadEngine::put(bool sends, void* data, std::size_t bytes, int peer, int box, int tag) {
   called();
-  if (team_->failure->happened()) leave();
+  if (team_->failure->happened()) throw_failure();
   MessagePool& pool = team_->pools[static_cast<std::size_t>(rank_)];
   const int index = pool.take();
   Message& m = pool[index];

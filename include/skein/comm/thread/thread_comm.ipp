@@ -20,7 +20,7 @@ SKEIN_INLINE ThreadComm& ThreadComm::operator=(ThreadComm&& o) noexcept {
 }
 
 SKEIN_INLINE ThreadComm::~ThreadComm() {
-  if (engine_ && std::uncaught_exceptions() <= uncaught_) engine_->retire();
+  if (engine_ && std::uncaught_exceptions() <= uncaught_) engine_->leave();
 }
 
 SKEIN_INLINE ThreadComm ThreadComm::split(int color, int key) {

@@ -49,6 +49,7 @@ class PipelineLink {
   virtual void assert_same(std::string_view what, const NamedValues& values) = 0;
   virtual std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) = 0;
   virtual std::vector<std::string> texts_of_all(const std::string& own) = 0;
+  virtual comm::RankNames rank_names() = 0;
   virtual std::unique_ptr<PipelineLink> split(int color, int key) = 0;
 };
 
@@ -91,6 +92,7 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
   void assert_same(std::string_view what, const NamedValues& values) override { comm_.assert_same(what, values); }
   std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) override { return comm_.all_gather(own); }
   std::vector<std::string> texts_of_all(const std::string& own) override { return comm_.all_gather(own); }
+  comm::RankNames rank_names() override { return comm::names_of(comm_); }
   std::unique_ptr<PipelineLink> split([[maybe_unused]] int color, [[maybe_unused]] int key) override {
     if constexpr (comm::can<C, comm::Capability::splits>) return std::make_unique<PipelineLinkOver<C>>(comm_.split(color, key));
     else throw ArgumentError("Pipeline: .replicas want a communicator that can be split; this one cannot");

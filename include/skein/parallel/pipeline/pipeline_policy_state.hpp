@@ -62,6 +62,7 @@ template <class Scalar, class Device = Cpu> class PipelinePolicyState : public P
   }
   std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t> own) { return team_->world->numbers_of_all(own); }
   std::vector<std::string> texts_of_all(const std::string& own) { return team_->world->texts_of_all(own); }
+  comm::RankNames rank_names() const { return team_->world->rank_names(); }
   double exposed_seconds() const { return waited; }
 
   /// What the last step did, in its order.
