@@ -12,6 +12,7 @@
 #include <skein/train/agreement.ipp>
 #include <skein/train/callback.ipp>
 #include <skein/train/callbacks.ipp>
+#include <skein/train/checkpoint_format.ipp>
 #include <skein/train/checkpoint_reader.ipp>
 #include <skein/train/checkpoint_writer.ipp>
 #include <skein/train/commit_folder.ipp>
@@ -33,7 +34,6 @@
 #include <skein/train/metrics/class_scores.ipp>
 #include <skein/train/metrics/confusion_matrix.ipp>
 #include <skein/train/metrics/r2.ipp>
-#include <skein/train/model_file.ipp>
 #include <skein/train/not_finite.ipp>
 #include <skein/train/out_archive.ipp>
 #include <skein/train/pieces.ipp>
@@ -43,10 +43,11 @@
 #include <skein/train/replicas.ipp>
 #include <skein/train/run_folder.ipp>
 #include <skein/train/safetensors.ipp>
-#include <skein/train/section.ipp>
+#include <skein/train/saved_array.ipp>
 #include <skein/train/signal_watch.ipp>
 #include <skein/train/step/step_parts.ipp>
 #include <skein/train/text.ipp>
+#include <skein/train/training_file.ipp>
 #include <skein/train/training_position.ipp>
 #include <skein/train/watch.ipp>
 #include <skein/train/weights_file.ipp>

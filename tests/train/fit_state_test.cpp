@@ -9,7 +9,7 @@
 
 #include <skein/train/archive.hpp>
 #include <skein/train/callbacks.hpp>
-#include <skein/train/model_file.hpp>
+#include <skein/train/training_file.hpp>
 
 namespace sk = skein;
 namespace train = skein::train;

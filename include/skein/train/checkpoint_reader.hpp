@@ -20,7 +20,7 @@
 #include "checkpoint_writer.hpp"
 #include "hash.hpp"
 #include "pieces.hpp"
-#include "section.hpp"
+#include "checkpoint_format.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 

@@ -19,7 +19,7 @@
 #include "../core/atomic_file.hpp"
 #include "hash.hpp"
 #include "safetensors.hpp"
-#include "section.hpp"
+#include "checkpoint_format.hpp"
 
 SKEIN_BEGIN_COLD
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "commit_folder.hpp"
-#include "model_file.hpp"
+#include "training_file.hpp"
 
 SKEIN_BEGIN_COLD
 

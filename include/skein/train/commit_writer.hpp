@@ -13,7 +13,7 @@
 
 #include "commit_folder.hpp"
 #include "commit_options.hpp"
-#include "model_file.hpp"
+#include "training_file.hpp"
 
 SKEIN_BEGIN_COLD
 

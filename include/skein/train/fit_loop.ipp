@@ -11,7 +11,7 @@
 #include "evaluate_loader.hpp"
 #include "fit_loop.hpp"
 #include "fit_work.hpp"
-#include "model_file.hpp"
+#include "training_file.hpp"
 #include "preparation.hpp"
 
 SKEIN_BEGIN_COLD

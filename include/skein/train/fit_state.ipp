@@ -7,7 +7,7 @@
 #include "../core/error.hpp"
 #include "archive.hpp"
 #include "fit_state.hpp"
-#include "model_file.hpp"
+#include "training_file.hpp"
 
 SKEIN_BEGIN_COLD
 

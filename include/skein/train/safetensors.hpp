@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "section.hpp"
+#include "checkpoint_format.hpp"
 
 SKEIN_BEGIN_COLD
 

@@ -10,19 +10,11 @@
 
 #include "../comm/rank_names.hpp"
 #include "../plan/program.hpp"
-#include "section.hpp"
+#include "saved_array.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
-
-/// An array of a training, by the rows of its table: "parameters/", "buffers/", "optimizer/0/".
-struct SavedArray {
-  std::string prefix;
-  std::span<const plan::Entry> entries;
-  std::span<const plan::PathPart> paths;
-  SectionType type;
-};
 
 /// Takes what is saved. Values must stay where they are until SavedTraining::saved().
 class SectionSink {

@@ -18,7 +18,7 @@
 #include "fit_loop.hpp"
 #include "fitted_training_of.hpp"
 #include "history.hpp"
-#include "model_file.hpp"
+#include "training_file.hpp"
 #include "model_in_fit.hpp"
 #include "options.hpp"
 #include "predict.hpp"

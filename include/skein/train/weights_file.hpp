@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Weights out of a file, without optimizer and place: for inference, for fine-tuning, for another head. Names and extents of what
-// is taken have to be those of the model; where they are not, one message names all that differ.
+// Weights into a file, and out of one, without optimizer and place: for inference, for fine-tuning, for another head. Names and
+// extents of what is taken have to be those of the model; where they are not, one message names all that differ.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -16,6 +16,7 @@
 #include "checkpoint_reader.hpp"
 #include "host_copy.hpp"
 #include "kept_objects.hpp"
+#include "saved_array.hpp"
 
 namespace skein::inline SKEIN_ABI {
 namespace train {
@@ -95,6 +96,22 @@ template <class Model> std::uint64_t load_weights(const std::string& path, Model
   Copy::write(model.buffers().data, buffers.data(), buffers.size(), model.where());
   return hash;
 }
+/// Writes the parameters and buffers of a model, which load_weights reads. A call of this rank alone. Throws FileError.
+template <class Model> void save_weights(const std::string& path, const Model& model, const KeptObjects& kept = {}) {
+  using Scalar = typename Model::Scalar;
+  CheckpointWriter writer;
+  kept.write(writer);
+  writer.add_object("layers", layers_without_weights(Model::program.ops()));
+  HostCopy<Scalar, typename Model::device> parameters, buffers;
+  const auto add = [&](auto& copy, const auto& arena, const char* prefix, std::span<const plan::Entry> entries) {
+    detail::add_array(writer, {prefix, entries, Model::program.parts(), section_type<Scalar>()},
+                      {0, static_cast<long>(arena.size)}, copy.read(arena.data, arena.size, model.where()));
+  };
+  add(parameters, model.parameters(), "parameters/", Model::program.parameters());
+  add(buffers, model.buffers(), "buffers/", Model::program.buffers());
+  writer.commit(path);
+}
+
 /// Loads all of a file's weights into the stages of a pipeline. Throws ArgumentError where only some are wanted.
 template <class TrainStep> std::uint64_t scatter_weights(const std::string& path, TrainStep& train_step,
                                                          const LoadOptions& options, KeptObjects* kept = nullptr,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of section.hpp.
+// The bodies of checkpoint_format.hpp.
 #pragma once
-#include "section.hpp"
+#include "checkpoint_format.hpp"
 
 SKEIN_BEGIN_COLD
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of model_file.hpp.
+// The bodies of training_file.hpp.
 #pragma once
 #include <algorithm>
 #include <charconv>
@@ -9,7 +9,7 @@
 
 #include "../core/text.hpp"
 #include "../plan/placement.hpp"
-#include "model_file.hpp"
+#include "training_file.hpp"
 #include "weights_file.hpp"
 #include "while_busy.hpp"
 
@@ -61,28 +61,6 @@ inline void check_loss(CheckpointReader& reader, const std::string& own) {
                   text("the file was saved with another loss ({}) than this training has ({}): go on with that one; "
                        "load_weights(path) takes the weights alone",
                        saved, own));
-}
-
-/// The first logical value of an entry that stands at or behind so many scalars.
-inline std::int64_t value_at(const plan::Entry& e, long scalars) {
-  const long last = e.extents.last(), pitch = row_pitch(last);
-  return static_cast<std::int64_t>(scalars / pitch) * last + std::min(scalars % pitch, last);
-}
-inline std::string section_of(const SavedArray& array, const plan::Entry& e) {
-  return array.prefix + std::string(std::string_view(plan::name_of(array.paths, e)));
-}
-SKEIN_INLINE void add_array(CheckpointWriter& writer, const SavedArray& array, plan::Range range, const void* values) {
-  for (const plan::Entry& e : array.entries) {
-    const long from = std::clamp(e.offset, range.begin, range.end), to = std::clamp(e.offset + e.stored, range.begin, range.end);
-    if (from >= to) continue;
-    const std::int64_t count = e.extents.count(), begin = std::min(value_at(e, from - e.offset), count),
-                       end = std::min(value_at(e, to - e.offset), count);
-    const long last = e.extents.last(), pitch = row_pitch(last);
-    const long first = e.offset + begin / last * pitch + begin % last - range.begin;
-    if (begin < end)
-      writer.add_values(section_of(array, e), array.type, e.extents, begin, end,
-                        static_cast<const std::byte*>(values) + first * value_bytes(array.type), pitch);
-  }
 }
 
 /// What rank r of n writes of an array that all have: whole rows of the table, where the shares are about even then.

@@ -111,5 +111,5 @@ static_assert(sizeof(CheckpointHeader) == header_bytes && std::is_trivially_copy
 SKEIN_END_COLD
 
 #if !SKEIN_COMPILED
-#include "section.ipp"
+#include "checkpoint_format.ipp"
 #endif

@@ -44,8 +44,6 @@ struct RecordsView {
   const std::string& callback_failure;  ///< why the callbacks have no bytes, where one's serialize() threw on this rank
 };
 namespace detail {
-/// Adds what of an array stands in `range`; the first value is at `values`, which must live until the file is written.
-void add_array(CheckpointWriter& writer, const SavedArray& array, plan::Range range, const void* values);
 /// Memory for copies of the arrays that a rank writes; kept from one commit to the next, whose arrays are the same.
 class SnapshotMemory {
  public:
@@ -87,26 +85,10 @@ struct LoadedTraining {
 LoadedTraining load_training(const std::string& path, SavedTraining& training, Verify verify = Verify::Whole,
                              const FileRead& before_change = {});
 
-/// Writes the parameters and buffers of a model, which load_weights reads. A call of this rank alone. Throws FileError.
-template <class Model> void save_weights(const std::string& path, const Model& model, const KeptObjects& kept = {}) {
-  using Scalar = typename Model::Scalar;
-  CheckpointWriter writer;
-  kept.write(writer);
-  writer.add_object("layers", layers_without_weights(Model::program.ops()));
-  HostCopy<Scalar, typename Model::device> parameters, buffers;
-  const auto add = [&](auto& copy, const auto& arena, const char* prefix, std::span<const plan::Entry> entries) {
-    detail::add_array(writer, {prefix, entries, Model::program.parts(), section_type<Scalar>()},
-                      {0, static_cast<long>(arena.size)}, copy.read(arena.data, arena.size, model.where()));
-  };
-  add(parameters, model.parameters(), "parameters/", Model::program.parameters());
-  add(buffers, model.buffers(), "buffers/", Model::program.buffers());
-  writer.commit(path);
-}
-
 SKEIN_END_COLD
 
 }  // namespace skein::inline SKEIN_ABI::train
 
 #if !SKEIN_COMPILED
-#include "model_file.ipp"
+#include "training_file.ipp"
 #endif
