@@ -67,7 +67,7 @@ int main(int argc, char** argv) {
   });
   bind_to(-1);
   const Interval share = bootstrap(hidden);
-  const sk::plan::StepWork work{Model::program.ops(), Model::sizes.stored + sk::gradient_tail, 4,
+  const sk::plan::StepWork work{Model::program.layers(), Model::sizes.stored + sk::gradient_tail, 4,
                                 sk::plan::compute_times(minimum(base)), 512 * 512 * 4};
   const sk::plan::StepCost cost = sk::plan::step_cost(work, {{injected, 0}, {injected, 0}, 0, 0}, 2, 1);
   Line l{.metric = "hidden of 1 ms a bucket, 12 layers of 512, 2 x 128",

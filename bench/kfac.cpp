@@ -35,7 +35,7 @@ Plan few_rounds(bool quick) { return {0.1, quick ? 4 : 12}; }
 /// and step. Of a step of SGD: see step_flops.
 double kfac_flops(long batch, int factor_every) {
   double factors = 0, inverses = 0, products = 0;
-  for (const auto& layer : ModelOf<ResNet20>::program.ops()) {
+  for (const auto& layer : ModelOf<ResNet20>::program.layers()) {
     const double a = static_cast<double>(layer.curvature[0].a), g = static_cast<double>(layer.curvature[0].g);
     if (a == 0 || layer.curvature[0].unit_wise) continue;
     const double pixels = static_cast<double>(layer.flops) / (2 * a * g);

@@ -65,7 +65,7 @@ template <class Network> using ModelOf = sk::Model<Network, typename Network::in
 /// layer's flops a network may say which are the input's.
 template <class Network> double step_flops(long batch) {
   using M = ModelOf<Network>;
-  long input = M::program.ops()[0].flops;
+  long input = M::program.layers()[0].flops;
   if constexpr (requires { Network::input_flops; }) input = Network::input_flops;
   return static_cast<double>(batch) * static_cast<double>(3 * M::flops - input);
 }

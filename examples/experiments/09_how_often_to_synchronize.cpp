@@ -191,7 +191,7 @@ void measure_slowly(std::vector<Row>& table, Threads& slow, Options o) {
 /// Seconds of one core's work at the rate of its matrix product, over the cores that the ranks' threads have.
 double floor_seconds(const Options& o, double epochs) {
   const double flops =
-      static_cast<double>(3 * Model::flops - Model::program.ops()[0].flops) * static_cast<double>(o.samples) * epochs;
+      static_cast<double>(3 * Model::flops - Model::program.layers()[0].flops) * static_cast<double>(o.samples) * epochs;
   static const double rate = bench::gemm_rate(true);
   return flops / (rate * std::min(o.ranks * o.threads, sk::available_cores()));
 }

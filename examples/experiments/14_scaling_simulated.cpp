@@ -279,7 +279,7 @@ int run(const Options& o) {
   gpus(o);
   const double compute = beside_real(o, results);
   thousands(o, compute);
-  const plan::Advice advice = plan::advise({.operations = Model::program.ops(),
+  const plan::Advice advice = plan::advise({.layers = Model::program.layers(),
                                             .scalars = Model::sizes.stored,
                                             .step_seconds = compute,
                                             .samples = o.samples,

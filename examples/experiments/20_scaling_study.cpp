@@ -127,7 +127,7 @@ template <class Model> Epoch simulate(const Options& o, const Epoch& one, double
   const plan::ComputeTimes times{seconds(sk::StepPart::forward) + seconds(sk::StepPart::loss), seconds(sk::StepPart::backward),
                                  seconds(sk::StepPart::update)};
   const double alone = times.step() + seconds(sk::StepPart::load);
-  const plan::StepCost cost = plan::step_cost({.operations = Model::program.ops(),
+  const plan::StepCost cost = plan::step_cost({.layers = Model::program.layers(),
                                                .scalars = static_cast<long>(Model::sizes.stored) + sk::gradient_tail,
                                                .compute = times,
                                                .bucket_bytes = o.bucket_mb << 20},

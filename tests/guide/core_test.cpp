@@ -71,7 +71,7 @@ TEST_CASE("a network as data", "[guide]") {
   constexpr sk::plan::Entry weight = Model::parameter("1.weight");  // an unknown name does not compile
   static_assert(weight.extents == sk::Extents{2, {784, 32}} && weight.offset == 0);
   std::vector<sk::plan::Range> order;  // what would be reduced first, second, ...
-  sk::plan::for_each_bucket(Model::program.ops(), Model::sizes.stored, 256, [&](sk::plan::Range r) { order.push_back(r); });
+  sk::plan::for_each_bucket(Model::program.layers(), Model::sizes.stored, 256, [&](sk::plan::Range r) { order.push_back(r); });
   // [end]
   REQUIRE(order.size() == 2);
   CHECK(order[0].end == Model::sizes.stored);

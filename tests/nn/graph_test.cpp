@@ -206,11 +206,11 @@ TEST_CASE("what is applied is numbered in names, and neighbours within an item a
   CHECK(names == "0.0.weight 0.0.bias 1.weight 1.bias 3.weight 3.bias 4.weight 4.bias 5.weight 5.bias ");
   STATIC_REQUIRE(Model::output_extents == sk::Extents{1, {7}});
   STATIC_REQUIRE(!std::is_same_v<Model::fused, Net>);
-  STATIC_REQUIRE(nn::analyze<Model::fused>(Net::input::extents).operations == Model::sizes.operations);
-  STATIC_REQUIRE(Model::program.operation_count == Model::sizes.operations);
+  STATIC_REQUIRE(nn::analyze<Model::fused>(Net::input::extents).layer_nodes == Model::sizes.layer_nodes);
+  STATIC_REQUIRE(Model::program.layer_node_count == Model::sizes.layer_nodes);
   STATIC_REQUIRE(Model::flops == [] {
     long n = 0;
-    for (const auto& o : Model::program.ops()) n += o.flops;
+    for (const auto& o : Model::program.layers()) n += o.flops;
     return n;
   }());
   const std::string text = sk::summary<Model>();

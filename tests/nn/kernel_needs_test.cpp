@@ -39,7 +39,7 @@ using Conv = nn::Conv2d<16, sk::Kernel<3>>;
 static_assert(nn::needs_of<Conv>(image).packed_weights == sk::ops::conv2d_packed_weights(Conv::geometry(image)));
 constexpr nn::MemoryRequirements here = nn::analyze<nn::Fused<Net, sk::Cpu>>(wide), there = nn::analyze<Rewritten>(wide);
 static_assert(here.workspace > 0 && there.workspace == 0 && there.packed_weights == 0);
-static_assert(here.stored == there.stored && here.flops == there.flops && here.operations == there.operations);
+static_assert(here.stored == there.stored && here.flops == there.flops && here.layer_nodes == there.layer_nodes);
 
 /// A layer with wishes of its own, for each device.
 struct Wishful : nn::Linear<512> {
@@ -55,7 +55,7 @@ static_assert(nn::HasPackWeights<There<Wishful>> && nn::Layer<There<Wishful>>);
 
 TEST_CASE("What kernels want is no part of names, tables and summaries", "[nn]") {
   using Model = sk::Model<nn::Sequential<nn::Linear<600>, Wishful>, sk::Shape<512>>;
-  CHECK(Model::program.name(Model::program.ops()[1]) == "1");
+  CHECK(Model::program.name(Model::program.layers()[1]) == "1");
   CHECK(Model::parameter("1.weight").extents == sk::Extents{2, {600, 512}});
   const std::string text = sk::summary<Model>();
   CHECK(text.find("Wishful") != text.npos);

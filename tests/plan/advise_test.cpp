@@ -23,7 +23,7 @@ constexpr LayerNode layers[] = {layer(0), layer(1000), LayerNode{}, layer(2000),
 constexpr Network flat(double alpha, double beta) { return {{alpha, beta}, {alpha, beta}, 0, 0}; }
 constexpr StepWork work(long bucket_bytes, bool overlap) { return {layers, 4000, 4, {1, 2, 0.5}, bucket_bytes, overlap}; }
 Job job(double alpha, double beta) {
-  return {.operations = layers,
+  return {.layers = layers,
           .scalars = 4000,
           .step_seconds = 1e-3,
           .samples = 60000,
@@ -122,7 +122,7 @@ TEST_CASE("the all-reduce that is named is that of the largest bucket, with whic
     twelve[i].flops = 1;
   }
   const Network one_node{{3e-5, 8e-10}, {3e-5, 8e-10}, 0, 0};
-  const Advice a = advise({.operations = twelve,
+  const Advice a = advise({.layers = twelve,
                            .scalars = 12 * 16384,
                            .step_seconds = 5e-3,
                            .samples = 60000,
@@ -164,7 +164,7 @@ TEST_CASE("the schedule of a pipeline is the shortest, and of those the one that
 TEST_CASE("advice as one asks for it", "[advise]") {
   // [quote advise]
   const Advice advice =
-      advise({.operations = layers,  // Model::program.ops()
+      advise({.layers = layers,      // Model::program.layers()
               .scalars = 4000,       // Model::sizes.stored
               .step_seconds = 1e-3,  // measured, on one rank, with a batch of
               .samples = 60000,
@@ -180,7 +180,7 @@ TEST_CASE("advice as one asks for it", "[advise]") {
 TEST_CASE("a job that says too little is refused", "[advise]") {
   CHECK_THROWS_WITH(advise({}), Contains(".step_seconds is the measured time of a step"));
   CHECK_THROWS_WITH(advise({.step_seconds = 1}), Contains(".batch (of a rank) and .samples"));
-  CHECK_THROWS_WITH(advise({.step_seconds = 1, .samples = 1, .batch = 1}), Contains(".operations are Model::program.ops()"));
+  CHECK_THROWS_WITH(advise({.step_seconds = 1, .samples = 1, .batch = 1}), Contains(".layers are Model::program.layers()"));
   CHECK_THROWS_WITH(advise({.step_seconds = HUGE_VAL}), Contains("it is inf"));
   const Job given = job(2e-6, 2e-9);
   for (const double bytes : {0.0, -4.0, -HUGE_VAL}) {

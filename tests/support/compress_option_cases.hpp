@@ -44,7 +44,7 @@ struct Arena {
       e.offset = stored;
       e.extents = shapes[i];
       e.stored = sk::stored_count(shapes[i]);
-      e.operation = i / 2;
+      e.layer = i / 2;
       if (i % 2 == 0) {
         operations.emplace_back();
         operations.back().parameter = stored;
@@ -60,7 +60,7 @@ struct Arena {
     sk::parallel::Replica<float, sk::Cpu> r;
     r.parameters = {parameters.data(), parameters.size()};
     r.gradients = {gradients.data(), gradients.size()};
-    r.operations = operations;
+    r.layers = operations;
     r.entries = entries;
     r.stored = stored;
     return r;
@@ -81,7 +81,7 @@ struct Arena {
 template <class Comm, class... Options> using PolicyStateOf = DataParallelStateOf<Comm, float, sk::Cpu, Options...>;
 
 template <class PolicyState> void step(PolicyState& policy_state, Arena& arena) {
-  const long end = static_cast<long>(arena.gradients.size()), middle = arena.operations[1].parameter;
+  const long end = static_cast<long>(arena.gradients.size()), middle = arena.layers[1].parameter;
   policy_state.gradient_ready(middle, end);
   policy_state.gradient_ready(middle, middle);  // a chance to make progress
   policy_state.gradient_ready(0, middle);

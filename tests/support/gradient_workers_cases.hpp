@@ -108,7 +108,7 @@ template <class Share, class Net = Convolutional, class Comm> void sends_what_is
     support::CountedSplits<Comm> counted(world);
     long steps = 0, inverses = 0, directions = 0;
     {
-      const optim::KfacState<double> planned(ModelOf<Net>::program.ops(), how, {world.rank(), grid});
+      const optim::KfacState<double> planned(ModelOf<Net>::program.layers(), how, {world.rank(), grid});
       inverses = planned.inverse_values();
       directions = planned.direction_values();
     }
@@ -130,8 +130,8 @@ template <class Share, class Net = Convolutional, class Comm> void sends_what_is
 template <class Share, class Net = Convolutional, class Comm> void keeps_its_part(Comm& world) {
   const optim::Kfac how = kfac(optim::KfacInverse::cholesky);
   const sk::plan::WorkerGrid grid = Share::grid(world.size());
-  const optim::KfacState<double> all(ModelOf<Net>::program.ops(), how);
-  long kept = optim::KfacState<double>(ModelOf<Net>::program.ops(), how, {world.rank(), grid}).kept_inverses();
+  const optim::KfacState<double> all(ModelOf<Net>::program.layers(), how);
+  long kept = optim::KfacState<double>(ModelOf<Net>::program.layers(), how, {world.rank(), grid}).kept_inverses();
   kept = world.all_reduce(kept);
   RANK_CHECK(kept == grid.workers * all.kept_inverses());
 }

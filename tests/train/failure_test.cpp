@@ -245,7 +245,7 @@ TEST_CASE("ranks with another layer of the same shape and cost, or with other op
   const auto lines = []<class Layer>(Layer) {
     constexpr const auto& program = nn::program<nn::Sequential<nn::Linear<4>, Layer>, sk::Shape<3>>;
     sk::NamedValues values;
-    sk::train::describe(program.ops(), program.parts(), values);
+    sk::train::describe(program.layers(), program.parts(), values);
     return values.lines();
   };
   const std::string usual = lines(nn::Dropout<>{});

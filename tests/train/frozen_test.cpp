@@ -90,7 +90,7 @@ template <class Model> void check_every_beginning(int threads) {
   const std::vector<double> all = gradients<Model>(0, threads, sk::Execution::layer_wise);
   for (const sk::plan::Entry& e : Model::program.parameters()) {
     const std::vector<double> some = gradients<Model>(e.offset, threads, sk::Execution::layer_wise);
-    const sk::plan::LayerNode& layer = Model::program.ops()[static_cast<std::size_t>(e.operation)];
+    const sk::plan::LayerNode& layer = Model::program.layers()[static_cast<std::size_t>(e.layer)];
     INFO(std::string_view(Model::program.name(e)) << ", " << threads << " threads");
     bool same = true, zeros = true;
     for (std::size_t i = 0; i < all.size(); ++i)

@@ -69,7 +69,7 @@ template <class... Branches> struct Concat {
     };
     const int each[] = {(one(with_room(nn::analyze<Branches>(in))), 0)...};
     (void)each;
-    t.operations += 1;  // the join
+    t.layer_nodes += 1;  // the join
     t.paths += 1;
     t.kept_activations = at.kept_activations;
     t.scratch = 2 * r.widest + inner;

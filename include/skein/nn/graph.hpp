@@ -179,7 +179,7 @@ template <class... Items> struct Graph {
     constexpr int add(std::string_view kind, int at, int in, const Extents& from, const Extents& to) {
       plan::LayerNode o{.kind = kind, .in = in, .path = at, .input = from, .output = to, .parameter = p.stored_parameters};
       o.out = p.tensor(to.count());
-      p.operations[static_cast<std::size_t>(p.operation_count++)] = o;
+      p.layer_nodes[static_cast<std::size_t>(p.layer_node_count++)] = o;
       return o.out;
     }
     constexpr int row(std::string_view name, int in, const Extents& from, const Extents& to) {
@@ -192,7 +192,7 @@ template <class... Items> struct Graph {
       const int read = q.items[static_cast<std::size_t>(i)].reads[0];
       if constexpr (Join<L>) {
         out = add(detail::kind_of<L>(), p.path(path, index++), tensors[static_cast<std::size_t>(read)], to, to);
-        plan::LayerNode& o = p.operations[static_cast<std::size_t>(p.operation_count - 1)];
+        plan::LayerNode& o = p.layer_nodes[static_cast<std::size_t>(p.layer_node_count - 1)];
         const GraphItem& own = q.items[static_cast<std::size_t>(i)];
         for (int k = 1; k < own.read_count; ++k)
           (k == 1 ? o.in2 : o.more[static_cast<std::size_t>(k - 2)]) =

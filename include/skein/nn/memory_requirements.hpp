@@ -42,7 +42,7 @@ struct MemoryRequirements {
   long room = 0;
   long workspace = 0;  // scalars a worker
   long flops = 0;
-  int operations = 0, entries = 0, buffer_entries = 0, paths = 1;
+  int layer_nodes = 0, entries = 0, buffer_entries = 0, paths = 1;
   bool saves_input = false, saves_output = false;
   Remakes remakes_output = Remakes::never;  // else its output need not be kept
   bool aliases = false, couples_batch = false;
@@ -64,7 +64,7 @@ struct MemoryRequirements {
     backward_scratch += s.backward_scratch;
     saved_bytes += s.saved_bytes;
     flops += s.flops;
-    operations += s.operations;
+    layer_nodes += s.layer_nodes;
     entries += s.entries;
     buffer_entries += s.buffer_entries;
     paths += s.paths;
@@ -168,7 +168,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.stacked = s.saved_for_backward;
     s.workspace = k.workspace;
     s.flops = i.flops;
-    s.operations = s.paths = detail::layer_count_of<L>();
+    s.layer_nodes = s.paths = detail::layer_count_of<L>();
     s.entries = i.entries();
     s.buffer_entries = i.buffer_entries();
     s.saves_input = i.saves_input;
@@ -182,7 +182,7 @@ template <class L> constexpr MemoryRequirements analyze(Extents in) {
     s.fault = detail::fault_of_leaf<L>(in, i);
     return s;
   } else {
-    return {.output = in, .operations = 1, .fault = Fault::no_describe};
+    return {.output = in, .layer_nodes = 1, .fault = Fault::no_describe};
   }
 }
 
@@ -218,7 +218,7 @@ struct ArenaOffsets {
             .backward_scratch = s.backward_scratch,
             .saved_bytes = s.saved_bytes,
             .whole_gradient = s.whole_gradients,
-            .ordinal = s.operations};
+            .ordinal = s.layer_nodes};
   }
 };
 

@@ -42,7 +42,7 @@ template <class P> constexpr int emit_leaf(P& p, int path, int x, Extents& in, c
     e.fan_out = q.fan_out;
     e.decay = q.decay;
     e.path = path;
-    e.operation = p.operation_count;
+    e.layer = p.layer_node_count;
     e.leaf = q.name;
     p.stored_parameters += e.stored;
   }
@@ -54,25 +54,25 @@ template <class P> constexpr int emit_leaf(P& p, int path, int x, Extents& in, c
     e.extents = q.extents;
     e.init = static_cast<int>(q.init);
     e.path = path;
-    e.operation = p.operation_count;
+    e.layer = p.layer_node_count;
     e.leaf = q.name;
     p.stored_buffers += e.stored;
   }
   o.parameters = p.stored_parameters - o.parameter;
   in = i.output;
   o.out = p.tensor(in.count());
-  p.operations[static_cast<std::size_t>(p.operation_count++)] = o;
+  p.layer_nodes[static_cast<std::size_t>(p.layer_node_count++)] = o;
   return o.out;
 }
 template <class P> constexpr void mark_again(P& p, int first) {
-  for (int i = first; i < p.operation_count; ++i) p.operations[static_cast<std::size_t>(i)].again = true;
+  for (int i = first; i < p.layer_node_count; ++i) p.layer_nodes[static_cast<std::size_t>(i)].again = true;
 }
 template <class L, class P> constexpr int emit_child(P& p, int path, int& index, int x, Extents& in) {
   if constexpr (RepeatLike<L> && label_of<L>().empty()) {  // spliced: numbered as N children of the parent
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, index++), x, in);
     return x;
   } else if constexpr (RecomputeLike<L>) {  // as if the block stood there
-    const int first = p.operation_count;
+    const int first = p.layer_node_count;
     x = emit_child<typename L::recomputed_block>(p, path, index, x, in);
     mark_again(p, first);
     return x;
@@ -105,7 +105,7 @@ template <class P, class... Ls> constexpr int emit_branches(P& p, int path, int 
   (void)each;
   in = joined;
   const int out = p.tensor(in.count());
-  p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::LayerNode{
+  p.layer_nodes[static_cast<std::size_t>(p.layer_node_count++)] = plan::LayerNode{
       .kind = "Concat", .in = first, .out = out, .path = path, .input = before, .output = in, .parameter = p.stored_parameters};
   return out;
 }
@@ -121,15 +121,15 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     const int z = emit<typename L::shortcut>(p, p.path(path, 0, "shortcut"), x, b);
     in = a;
     const int out = p.tensor(in.count());
-    p.operations[static_cast<std::size_t>(p.operation_count++)] = plan::LayerNode{.kind = "Residual",
-                                                                                  .in = y,
-                                                                                  .in2 = z,
-                                                                                  .out = out,
-                                                                                  .path = path,
-                                                                                  .input = before,
-                                                                                  .output = in,
-                                                                                  .parameter = p.stored_parameters,
-                                                                                  .flops = in.count()};
+    p.layer_nodes[static_cast<std::size_t>(p.layer_node_count++)] = plan::LayerNode{.kind = "Residual",
+                                                                                    .in = y,
+                                                                                    .in2 = z,
+                                                                                    .out = out,
+                                                                                    .path = path,
+                                                                                    .input = before,
+                                                                                    .output = in,
+                                                                                    .parameter = p.stored_parameters,
+                                                                                    .flops = in.count()};
     return out;
   } else if constexpr (ConcatLike<L>) {
     return detail::emit_branches(p, path, x, in, static_cast<typename L::branches*>(nullptr));
@@ -137,7 +137,7 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
     for (int k = 0; k < L::repetitions; ++k) x = emit<typename L::block>(p, p.path(path, k), x, in);
     return x;
   } else if constexpr (RecomputeLike<L>) {
-    const int first = p.operation_count;
+    const int first = p.layer_node_count;
     x = emit<typename L::recomputed_block>(p, path, x, in);
     detail::mark_again(p, first);
     return x;
@@ -155,8 +155,8 @@ template <class L, class P> constexpr int emit(P& p, int path, int x, Extents& i
 /// The program of a network for an input: its layers, parameters, buffers, paths and edges, as a constant.
 template <class Network, class Input> constexpr auto build_program() {
   constexpr MemoryRequirements s = analyze<Network>(Input::extents);
-  plan::Program<s.operations, (s.entries > 0 ? s.entries : 1), (s.buffer_entries > 0 ? s.buffer_entries : 1),
-                s.paths + s.operations>
+  plan::Program<s.layer_nodes, (s.entries > 0 ? s.entries : 1), (s.buffer_entries > 0 ? s.buffer_entries : 1),
+                s.paths + s.layer_nodes>
       p;
   Extents in = Input::extents;
   emit<Network>(p, p.path(-1, 0), p.tensor(in.count()), in);

@@ -17,7 +17,7 @@ template <class Body, class Shortcut = Identity> struct Residual {
     MemoryRequirements t{.output = b.output};
     t.absorb(b);
     t.absorb(s);
-    t.operations += 1;  // the sum
+    t.layer_nodes += 1;  // the sum
     t.paths += 1;
     t.flops += t.output.count();
     const long out = whole_line(sample_pitch(t.output)), x = whole_line(sample_pitch(in));

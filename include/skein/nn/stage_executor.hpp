@@ -40,7 +40,7 @@ template <class Model, class Loss> class StageExecutor final
       for (int w = 0; w < workers.size(); ++w) {
         Run& r = parts_->memory.state(w, i).run;
         r.ordinal = options.ordinal;
-        if (options.halves) r.deferred.reserve(static_cast<std::size_t>(Memory::sizes.operations));
+        if (options.halves) r.deferred.reserve(static_cast<std::size_t>(Memory::sizes.layer_nodes));
       }
   }
   void prepare(long count) override {

@@ -39,7 +39,7 @@ inline constexpr long saved_bytes_per_sample = nn::analyze<typename Model::fused
 
 /// Gradient buckets of at least so many bytes.
 template <class Model, long Bytes = 128 * 1024>
-inline constexpr int gradient_buckets = plan::bucket_count(Model::program.ops(), Model::sizes.stored + gradient_tail,
+inline constexpr int gradient_buckets = plan::bucket_count(Model::program.layers(), Model::sizes.stored + gradient_tail,
                                                            Bytes / static_cast<long>(sizeof(typename Model::Scalar)));
 
 namespace nn::detail {
@@ -76,7 +76,7 @@ template <class Model> std::string summary() {
         executed.push_back({layer_count, kernel});
       });
   std::vector<nn::detail::SummaryRow> rows;
-  for (const plan::LayerNode& node : Model::program.ops())
+  for (const plan::LayerNode& node : Model::program.layers())
     rows.push_back({std::string(std::string_view(Model::program.name(node))), &node});
   constexpr nn::MemoryRequirements s = nn::analyze<typename Model::fused>(Model::input::extents);
   constexpr bool depth_first = on_host<typename Model::device> && nn::prefers_depth_first(s);

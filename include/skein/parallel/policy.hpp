@@ -27,7 +27,7 @@ template <class Scalar_, class Device_> struct Replica {
   using Device = Device_;
   DeviceSpan<Scalar, Device> parameters{}, gradients{}, buffers{};
   std::vector<DeviceSpan<Scalar, Device>> state{};  ///< the optimizer's arrays, laid out as the parameters
-  std::span<const plan::LayerNode> operations{};
+  std::span<const plan::LayerNode> layers{};
   std::span<const plan::Entry> entries{};  ///< of the parameters: where the logical values are
   long stored = 0;                         ///< scalars of the parameter arena
   long first_trained = 0;                  ///< parameters before it are frozen: their gradients stay zero

@@ -18,8 +18,8 @@ namespace skein::inline SKEIN_ABI::plan {
 
 /// What one asks about.
 struct Job {
-  std::span<const LayerNode> operations{};  ///< Model::program.ops()
-  long scalars = 0;                         ///< of the gradients: Model::sizes.stored
+  std::span<const LayerNode> layers{};  ///< Model::program.layers()
+  long scalars = 0;                     ///< of the gradients: Model::sizes.stored
   double scalar_bytes = 4;
   double step_seconds = 0;  ///< T_comp: measured, of one rank with `batch` samples
   long samples = 0;         ///< N: of an epoch

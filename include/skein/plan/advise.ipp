@@ -27,7 +27,7 @@ SKEIN_INLINE std::string bytes_in_words(double b) {
 }
 
 SKEIN_INLINE StepCost cost_of(const Job& j, int ranks, long bucket_bytes) {
-  return step_cost({j.operations, j.scalars, j.scalar_bytes, compute_times(j.step_seconds), bucket_bytes, j.overlap}, j.network,
+  return step_cost({j.layers, j.scalars, j.scalar_bytes, compute_times(j.step_seconds), bucket_bytes, j.overlap}, j.network,
                    ranks);
 }
 
@@ -68,7 +68,7 @@ SKEIN_INLINE std::vector<int> rank_counts(const Job& job) {
 
 SKEIN_INLINE void choose_pipeline(Advice& a) {
   int layers = 0;
-  for (const LayerNode& o : a.job.operations) layers += o.parameters > 0;
+  for (const LayerNode& o : a.job.layers) layers += o.parameters > 0;
   a.stages = static_cast<int>(std::min<long>({4, std::max(1, layers), std::max(2, a.job.most_ranks)}));
   if (a.stages < 2) return;
   const int micros = a.job.micros;
@@ -95,8 +95,8 @@ SKEIN_INLINE Advice advise(const Job& job) {
     throw ArgumentError(text("advise: .step_seconds is the measured time of a step on one rank; it is {}", job.step_seconds));
   if (job.batch < 1 || job.samples < 1)
     throw ArgumentError("advise: .batch (of a rank) and .samples (of an epoch) are 1 or more");
-  if (job.scalars < 1 || job.operations.empty())
-    throw ArgumentError("advise: .operations are Model::program.ops(), .scalars is Model::sizes.stored");
+  if (job.scalars < 1 || job.layers.empty())
+    throw ArgumentError("advise: .layers are Model::program.layers(), .scalars is Model::sizes.stored");
   if (job.most_ranks < 1 || job.micros < 1) throw ArgumentError("advise: .most_ranks and .micros are 1 or more");
   if (!(job.scalar_bytes > 0) || std::isinf(job.scalar_bytes))
     throw ArgumentError(text("advise: .scalar_bytes is {}: a gradient has 4 bytes as a float, 8 as a double", job.scalar_bytes));

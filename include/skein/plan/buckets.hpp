@@ -18,12 +18,12 @@ struct BucketSize {
 
 /// Cuts [0, end) into ranges of at least so many scalars (the last one takes what is left), at boundaries of layers,
 /// from the back. `end` may lie behind the last parameter: what follows it travels with the first bucket. Calls
-/// visit(Range) for each bucket. Linear in the number of operations.
+/// visit(Range) for each bucket. Linear in the number of layers.
 template <class Visit>
-constexpr void for_each_bucket(std::span<const LayerNode> operations, long end, BucketSize size, Visit&& visit) {
+constexpr void for_each_bucket(std::span<const LayerNode> layers, long end, BucketSize size, Visit&& visit) {
   long at_least = size.first;
-  for (int i = static_cast<int>(operations.size()) - 1; i >= 0; --i) {
-    const LayerNode& o = operations[static_cast<std::size_t>(i)];
+  for (int i = static_cast<int>(layers.size()) - 1; i >= 0; --i) {
+    const LayerNode& o = layers[static_cast<std::size_t>(i)];
     if (o.parameters == 0) continue;
     if (end - o.parameter >= at_least || o.parameter == 0) {
       visit(Range{o.parameter, end});
@@ -35,17 +35,17 @@ constexpr void for_each_bucket(std::span<const LayerNode> operations, long end, 
 }
 
 /// How many buckets for_each_bucket makes.
-constexpr int bucket_count(std::span<const LayerNode> operations, long end, long at_least) {
+constexpr int bucket_count(std::span<const LayerNode> layers, long end, long at_least) {
   int n = 0;
-  for_each_bucket(operations, end, at_least, [&](Range) { ++n; });
+  for_each_bucket(layers, end, at_least, [&](Range) { ++n; });
   return n;
 }
 
 /// The buckets of for_each_bucket, in its order.
-std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size);
+std::vector<Range> buckets(std::span<const LayerNode> layers, long end, BucketSize size);
 
 /// The same buckets without the layers that end at `first_trained` or before: their gradients are not made.
-std::vector<Range> without_frozen(std::vector<Range> buckets, std::span<const LayerNode> operations, long first_trained);
+std::vector<Range> without_frozen(std::vector<Range> buckets, std::span<const LayerNode> layers, long first_trained);
 
 /// The r-th of `ranks` even parts of [0, n), in whole cache lines of 16 scalars but for the last; parts may be empty.
 constexpr Range even_range(long n, int ranks, int r) {

@@ -9,16 +9,16 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::plan {
 
-SKEIN_INLINE std::vector<Range> buckets(std::span<const LayerNode> operations, long end, BucketSize size) {
+SKEIN_INLINE std::vector<Range> buckets(std::span<const LayerNode> layers, long end, BucketSize size) {
   std::vector<Range> all;
-  for_each_bucket(operations, end, size, [&](Range r) { all.push_back(r); });
+  for_each_bucket(layers, end, size, [&](Range r) { all.push_back(r); });
   return all;
 }
 
-SKEIN_INLINE std::vector<Range> without_frozen(std::vector<Range> buckets, std::span<const LayerNode> operations,
+SKEIN_INLINE std::vector<Range> without_frozen(std::vector<Range> buckets, std::span<const LayerNode> layers,
                                                long first_trained) {
   long begin = 0;
-  for (const LayerNode& o : operations)
+  for (const LayerNode& o : layers)
     if (o.parameter + o.parameters <= first_trained) begin = std::max(begin, o.parameter + o.parameters);
   std::vector<Range> trained;
   for (const Range& b : buckets)

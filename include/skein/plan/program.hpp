@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network as plain data: its operations, tensors, parameters and buffers, in the order in which forward runs them. nn/
+// A network as plain data: its layers, tensors, parameters and buffers, in the order in which forward runs them. nn/
 // emits it by one constexpr walk; every plan (buckets, memory, schedules, cost) is an ordinary function over spans of it.
 #pragma once
 #include <array>
@@ -46,7 +46,7 @@ struct Entry {
   long fan_in = 0, fan_out = 0;
   bool decay = true;
   int path = -1;
-  int operation = -1;
+  int layer = -1;
   std::string_view leaf{};
 };
 
@@ -94,16 +94,16 @@ constexpr Name name_of(std::span<const PathPart> paths, const Entry& e) {
 }
 
 /// A network in tables: layers in order, parameters and buffers by name, paths in files, sizes of the edges.
-template <int Operations, int Entries, int Buffers, int Paths> struct Program {
-  std::array<LayerNode, Operations> operations{};
+template <int LayerNodes, int Entries, int Buffers, int Paths> struct Program {
+  std::array<LayerNode, LayerNodes> layer_nodes{};
   std::array<Entry, Entries> parameter_entries{};
   std::array<Entry, Buffers> buffer_entries{};
   std::array<PathPart, Paths> paths{};
-  std::array<long, Operations + 1> tensors{};  ///< scalars a sample; 0 is the input
-  int operation_count = 0, parameter_count = 0, buffer_count = 0, path_count = 0, tensor_count = 0;
+  std::array<long, LayerNodes + 1> tensors{};  ///< scalars a sample; 0 is the input
+  int layer_node_count = 0, parameter_count = 0, buffer_count = 0, path_count = 0, tensor_count = 0;
   long stored_parameters = 0, stored_buffers = 0;
 
-  constexpr std::span<const LayerNode> ops() const { return {operations.data(), static_cast<std::size_t>(operation_count)}; }
+  constexpr std::span<const LayerNode> layers() const { return {layer_nodes.data(), static_cast<std::size_t>(layer_node_count)}; }
   constexpr std::span<const Entry> parameters() const {
     return {parameter_entries.data(), static_cast<std::size_t>(parameter_count)};
   }
@@ -134,7 +134,7 @@ template <int Operations, int Entries, int Buffers, int Paths> struct Program {
 template <class Program> constexpr std::uint64_t fingerprint(const Program& p) {
   Fnv1a f;
   auto number = [&f](long n) { f.add(static_cast<std::uint64_t>(n)); };
-  for (const LayerNode& o : p.ops()) {
+  for (const LayerNode& o : p.layers()) {
     f.add(o.input).add(o.output);
     for (const long n : {o.flops, o.logical_parameters, o.saved_for_backward, o.saves_input + 2L * o.saves_output}) number(n);
   }

@@ -16,13 +16,13 @@
 namespace skein::inline SKEIN_ABI::plan {
 
 /// How much of the backward pass has been done once the gradients from `front` on are there: by flops, from the last layer.
-constexpr double backward_share(std::span<const LayerNode> operations, long front) {
+constexpr double backward_share(std::span<const LayerNode> layers, long front) {
   if (front <= 0) return 1;
   double all = 0, done = 0, share = 0;
-  for (const LayerNode& o : operations) all += static_cast<double>(o.flops);
-  for (std::size_t i = operations.size(); i-- > 0;) {
-    done += static_cast<double>(operations[i].flops);
-    if (operations[i].parameters > 0 && operations[i].parameter >= front) share = all > 0 ? done / all : 1;
+  for (const LayerNode& o : layers) all += static_cast<double>(o.flops);
+  for (std::size_t i = layers.size(); i-- > 0;) {
+    done += static_cast<double>(layers[i].flops);
+    if (layers[i].parameters > 0 && layers[i].parameter >= front) share = all > 0 ? done / all : 1;
   }
   return share;
 }
@@ -39,8 +39,8 @@ constexpr ComputeTimes compute_times(double step_seconds) {
 
 /// What a step works on.
 struct StepWork {
-  std::span<const LayerNode> operations{};  ///< Model::program.ops()
-  long scalars = 0;                         ///< of the gradient arena
+  std::span<const LayerNode> layers{};  ///< Model::program.layers()
+  long scalars = 0;                     ///< of the gradient arena
   double scalar_bytes = 4;
   ComputeTimes compute{};
   long bucket_bytes = 128 * 1024;
@@ -71,17 +71,17 @@ constexpr double all_reduce_seconds(const Network& n, int ranks, double bytes, i
   }
 }
 
-/// A step in which gradients are exchanged over this network. Linear in the operations, times the buckets.
+/// A step in which gradients are exchanged over this network. Linear in the layers, times the buckets.
 constexpr StepCost step_cost(const StepWork& work, const Network& network, int ranks, int algorithm = -1) {
   StepCost cost;
   cost.compute = work.compute.step();
   const double backward_ends = work.compute.forward + work.compute.backward;
   double free = 0;  // the links
   if (ranks > 1)
-    for_each_bucket(work.operations, work.scalars,
+    for_each_bucket(work.layers, work.scalars,
                     std::max(1L, static_cast<long>(static_cast<double>(work.bucket_bytes) / work.scalar_bytes)), [&](Range b) {
                       const double ready =
-                          work.overlap ? work.compute.forward + backward_share(work.operations, b.begin) * work.compute.backward
+                          work.overlap ? work.compute.forward + backward_share(work.layers, b.begin) * work.compute.backward
                                        : backward_ends;
                       const double bytes = work.scalar_bytes * static_cast<double>(b.end - b.begin);
                       const double seconds = all_reduce_seconds(network, ranks, bytes, algorithm);

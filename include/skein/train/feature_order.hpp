@@ -31,10 +31,10 @@ struct FeatureOrder {
   bool none() const { return image.rank == 0 && !lost; }
 };
 
-/// The order of the features that an operation reads.
-FeatureOrder order_before(std::span<const plan::LayerNode> operations, std::size_t operation);
-/// The order of the features that an operation writes, known by a Reshape behind it, which makes an image of them.
-FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> operations, std::size_t operation);
+/// The order of the features that a layer reads.
+FeatureOrder order_before(std::span<const plan::LayerNode> layers, std::size_t layer);
+/// The order of the features that a layer writes, known by a Reshape behind it, which makes an image of them.
+FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> layers, std::size_t layer);
 
 }  // namespace skein::inline SKEIN_ABI::train::detail
 

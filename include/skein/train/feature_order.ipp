@@ -27,19 +27,18 @@ SKEIN_INLINE bool leaves_in_place(const plan::LayerNode& node) {
   return is_normalization(node) || (node.logical_parameters == 0 && !is_kind(node, "Concat"));
 }
 
-/// The tensors that operation `at` reads: of a Concat the ends of its branches, which nothing else reads.
-SKEIN_INLINE std::vector<int> tensors_read(std::span<const plan::LayerNode> operations, std::size_t at) {
-  const plan::LayerNode& node = operations[at];
+/// The tensors that layer `at` reads: of a Concat the ends of its branches, which nothing else reads.
+SKEIN_INLINE std::vector<int> tensors_read(std::span<const plan::LayerNode> layers, std::size_t at) {
+  const plan::LayerNode& node = layers[at];
   std::vector<int> found;
   if (node.in >= 0) found.push_back(node.in);
   if (node.in2 >= 0) found.push_back(node.in2);
   for (const int tensor : node.more)
     if (tensor >= 0) found.push_back(tensor);
   if (!is_kind(node, "Concat")) return found;
-  for (std::size_t i = at; i-- > 0 && operations[i].out != node.in;) {
-    const int tensor = operations[i].out;
-    if (std::none_of(operations.begin(), operations.end(),
-                     [&](const plan::LayerNode& o) { return o.in == tensor || o.in2 == tensor; }))
+  for (std::size_t i = at; i-- > 0 && layers[i].out != node.in;) {
+    const int tensor = layers[i].out;
+    if (std::none_of(layers.begin(), layers.end(), [&](const plan::LayerNode& o) { return o.in == tensor || o.in2 == tensor; }))
       found.push_back(tensor);
   }
   return found;
@@ -57,15 +56,15 @@ SKEIN_INLINE bool unflattens(const plan::LayerNode& node) {
   return (is_kind(node, "input") || (is_kind(node, "Reshape") && node.input.flat())) && node.output.rank == 3;
 }
 
-/// Behind operation `at`; `of`: of the tensors before it. A join is judged by the tensors that it reads, which may be rows where
+/// Behind layer `at`; `of`: of the tensors before it. A join is judged by the tensors that it reads, which may be rows where
 /// the network that it ends begins with an image.
-SKEIN_INLINE FeatureOrder order_behind(std::span<const plan::LayerNode> operations, std::size_t at,
+SKEIN_INLINE FeatureOrder order_behind(std::span<const plan::LayerNode> layers, std::size_t at,
                                        const std::vector<FeatureOrder>& of) {
-  const plan::LayerNode& node = operations[at];
+  const plan::LayerNode& node = layers[at];
   if (is_linear(node) || is_recurrent(node)) return {};
   const FeatureOrder first = node.in < 0 ? FeatureOrder{} : of[static_cast<std::size_t>(node.in)];
   bool none = true, same = true;
-  for (const int tensor : tensors_read(operations, at)) {
+  for (const int tensor : tensors_read(layers, at)) {
     const FeatureOrder& read = of[static_cast<std::size_t>(tensor)];
     if (read.lost) return read;
     none = none && read.none(), same = same && read.image == first.image;
@@ -76,11 +75,11 @@ SKEIN_INLINE FeatureOrder order_behind(std::span<const plan::LayerNode> operatio
   return stays ? first : FeatureOrder{.lost = &node};
 }
 
-SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operations, std::size_t operation) {
-  std::vector<FeatureOrder> of(operations.size() + 1);
-  for (std::size_t i = 0; i < operation; ++i) of[static_cast<std::size_t>(operations[i].out)] = order_behind(operations, i, of);
-  const plan::LayerNode& node = operations[operation];
-  for (const int tensor : tensors_read(operations, operation))
+SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> layers, std::size_t layer) {
+  std::vector<FeatureOrder> of(layers.size() + 1);
+  for (std::size_t i = 0; i < layer; ++i) of[static_cast<std::size_t>(layers[i].out)] = order_behind(layers, i, of);
+  const plan::LayerNode& node = layers[layer];
+  for (const int tensor : tensors_read(layers, layer))
     if (of[static_cast<std::size_t>(tensor)].lost) return of[static_cast<std::size_t>(tensor)];
   if (!node.input.flat()) return {};
   const FeatureOrder found = of[static_cast<std::size_t>(node.in)];
@@ -88,14 +87,14 @@ SKEIN_INLINE FeatureOrder order_before(std::span<const plan::LayerNode> operatio
   return by_neighbors && found.image.rank > 0 ? FeatureOrder{.lost = &node} : found;
 }
 
-SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> operations, std::size_t operation) {
-  std::vector<bool> carries(operations.size() + 1);  // the tensors that have these features
-  carries[static_cast<std::size_t>(operations[operation].out)] = operations[operation].output.flat();
+SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode> layers, std::size_t layer) {
+  std::vector<bool> carries(layers.size() + 1);  // the tensors that have these features
+  carries[static_cast<std::size_t>(layers[layer].out)] = layers[layer].output.flat();
   FeatureOrder found;
   const plan::LayerNode* other = nullptr;  // that does not leave them in their places
-  for (std::size_t i = operation + 1; i < operations.size(); ++i) {
-    const plan::LayerNode& node = operations[i];
-    const std::vector<int> read = tensors_read(operations, i);
+  for (std::size_t i = layer + 1; i < layers.size(); ++i) {
+    const plan::LayerNode& node = layers[i];
+    const std::vector<int> read = tensors_read(layers, i);
     const auto is_carried = [&](int tensor) { return carries[static_cast<std::size_t>(tensor)]; };
     if (std::none_of(read.begin(), read.end(), is_carried)) continue;
     if (unflattens(node)) {
@@ -106,7 +105,7 @@ SKEIN_INLINE FeatureOrder order_behind_of_image(std::span<const plan::LayerNode>
       carries[static_cast<std::size_t>(node.out)] = node.output.flat() && !is_kind(node, "Linear");
       if (!leaves_in_place(node) || read.size() > 1) other = &node;
     }
-    if (!other && node.output.count() != operations[operation].output.count()) other = &node;  // a part of them
+    if (!other && node.output.count() != layers[layer].output.count()) other = &node;  // a part of them
   }
   return !found.none() && other ? FeatureOrder{.lost = other} : found;
 }

@@ -154,7 +154,7 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
   }
   int state_arrays() override { return train_step_.optimizer().arrays(); }
   std::string loss_name() override { return std::string(nn::detail::bare_name<Loss>()); }
-  std::span<const plan::LayerNode> layers() override { return Model::program.ops(); }
+  std::span<const plan::LayerNode> layers() override { return Model::program.layers(); }
   const char* placement() override {
     if constexpr (parallel::SplitsModel<PolicyState>) return "staged";
     else return train_step_.slices_state() ? "sliced" : "replicated";

@@ -56,7 +56,7 @@ struct LayerRange {
 /// The layers with parameters of a program, in the order in which forward runs them.
 template <class Program> std::vector<LayerRange> layers_with_parameters(const Program& program) {
   std::vector<LayerRange> layers;
-  for (const plan::LayerNode& o : program.ops())
+  for (const plan::LayerNode& o : program.layers())
     if (o.parameters > 0)
       layers.push_back(
           {std::string(std::string_view(program.name(o))), std::string(o.kind), o.parameter, o.parameter + o.parameters});

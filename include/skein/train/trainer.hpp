@@ -220,7 +220,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (several) {
       train::Agreement own{.trains = !policy_state().serves()};
       train::describe(options, own.all), train::describe_weights(train_step_, own.all);
-      train::describe(Model::program.ops(), Model::program.parts(), own.all);
+      train::describe(Model::program.layers(), Model::program.parts(), own.all);
       optim::describe(train_step_.optimizer().optimizer(), own.all);
       train::describe(optim::groups_of(train_step_.optimizer().optimizer()), own.all);
       nn::describe(train_step_.loss(), own.all);

@@ -37,7 +37,7 @@ void check_weights(const CheckpointReader& reader, const std::string& path, cons
 bool weight_matches(const LoadOptions& options, std::string_view section);
 
 /// The layers without parameters that change values, "Relu, MaxPool2d, Relu": what the names and sizes of weights do not say.
-std::string layers_without_weights(std::span<const plan::LayerNode> operations);
+std::string layers_without_weights(std::span<const plan::LayerNode> layers);
 /// Throws FileError where the file was saved from a network with another such layer in its place. One of the two may end earlier,
 /// as without the Softmax that only predictions have.
 void check_layers(CheckpointReader& reader, const std::string& path, const std::string& own);
@@ -63,7 +63,7 @@ template <class Program, class Scalar> std::uint64_t read_weights(const std::str
                                                                   KeptObjects* kept = nullptr) {
   CheckpointReader reader{path};  // every hash is checked before anything is changed
   check_weights(reader, path, weight_arrays(program), options);
-  if (options.whole()) check_layers(reader, path, layers_without_weights(program.ops()));
+  if (options.whole()) check_layers(reader, path, layers_without_weights(program.layers()));
   KeptObjects objects;
   objects.read(reader);
   const auto read = [&](const std::string& prefix, std::span<const plan::Entry> entries, Scalar* to) {
@@ -101,7 +101,7 @@ template <class Model> void save_weights(const std::string& path, const Model& m
   using Scalar = typename Model::Scalar;
   CheckpointWriter writer;
   kept.write(writer);
-  writer.add_object("layers", layers_without_weights(Model::program.ops()));
+  writer.add_object("layers", layers_without_weights(Model::program.layers()));
   HostCopy<Scalar, typename Model::device> parameters, buffers;
   const auto add = [&](auto& copy, const auto& arena, const char* prefix, std::span<const plan::Entry> entries) {
     detail::add_array(writer, {prefix, entries, Model::program.parts(), section_type<Scalar>()},

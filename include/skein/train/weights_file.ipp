@@ -43,10 +43,10 @@ SKEIN_INLINE bool weight_matches(const LoadOptions& options, std::string_view se
          (options.except.empty() || !optim::matches(options.except, name));
 }
 
-SKEIN_INLINE std::string layers_without_weights(std::span<const plan::LayerNode> operations) {
+SKEIN_INLINE std::string layers_without_weights(std::span<const plan::LayerNode> layers) {
   constexpr std::string_view harmless[] = {"Dropout", "Flatten", "Reshape", "Identity"};
   std::string names;
-  for (const plan::LayerNode& node : operations) {
+  for (const plan::LayerNode& node : layers) {
     const std::string_view name = node.bare_kind();
     if (node.logical_parameters > 0 || name.empty()) continue;
     if (std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless)) continue;

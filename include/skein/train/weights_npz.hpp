@@ -44,9 +44,9 @@ struct ArrayInFile {
   std::array<long, 4> extents{1, 1, 1, 1}, arena{}, file{};
   std::vector<long> shape;  // of the file's array
 };
-/// Where entry e of the program's operations, the array of that name, lies in the file. Throws FileError where PyTorch's order of
+/// Where entry e of the program's layers, the array of that name, lies in the file. Throws FileError where PyTorch's order of
 /// its features is not known: a flattened image reaches it through a layer that may reorder features or join them with others.
-ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout,
+ArrayInFile array_in_file(std::span<const plan::LayerNode> layers, const plan::Entry& e, WeightLayout layout,
                           const std::string& path, std::string_view name);
 /// The names of a program's parameters and buffers.
 std::vector<std::string> names_of_arrays(std::span<const plan::Entry> parameters, std::span<const plan::Entry> buffers,
@@ -101,7 +101,7 @@ void save_npz(const std::string& path, const Model& model, const WeightOptions& 
     train::HostCopy<Scalar, typename Model::device> copy;
     const Scalar* data = copy.read(arena.data, arena.size, model.where());
     for (const plan::Entry& e : entries) {
-      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, Model::program.name(e));
+      const auto place = train::detail::array_in_file(Model::program.layers(), e, options.layout, path, Model::program.name(e));
       std::vector<Scalar> dense(static_cast<std::size_t>(e.extents.count()));
       train::detail::walk(place, data + e.offset, dense.data(), [](const Scalar& from, Scalar& to) { to = from; });
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
@@ -136,7 +136,7 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
     for (const plan::Entry& e : entries) {
       const std::string name(std::string_view(Model::program.name(e)));
       if (train::detail::is_excepted(options, name) || !file.contains(name)) continue;  // check_names() speaks of what it lacks
-      const auto place = train::detail::array_in_file(Model::program.ops(), e, options.layout, path, name);
+      const auto place = train::detail::array_in_file(Model::program.layers(), e, options.layout, path, name);
       train::detail::check_shape(path, name, file.shape(name), place, known);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);

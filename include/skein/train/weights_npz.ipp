@@ -59,14 +59,14 @@ SKEIN_INLINE void image_of_columns(ArrayInFile& a, const Extents& image) {
 
 /// Where the features that it reads are the values of an image, or those that it writes become such, an array of a Linear, a
 /// recurrent layer or a normalisation has them in PyTorch's order. No array has a place whose layer reads a lost order.
-SKEIN_INLINE void features_in_order(ArrayInFile& a, std::span<const plan::LayerNode> operations, const plan::Entry& e,
+SKEIN_INLINE void features_in_order(ArrayInFile& a, std::span<const plan::LayerNode> layers, const plan::Entry& e,
                                     const std::string& path, std::string_view name) {
-  const auto at = static_cast<std::size_t>(e.operation);
-  const plan::LayerNode& node = operations[at];
+  const auto at = static_cast<std::size_t>(e.layer);
+  const plan::LayerNode& node = layers[at];
   const bool matrix = is_linear(node) && e.extents.rank == 2, vector = is_normalization(node);
-  const FeatureOrder read = order_before(operations, at), before = matrix || vector ? read : FeatureOrder{},
+  const FeatureOrder read = order_before(layers, at), before = matrix || vector ? read : FeatureOrder{},
                      behind =
-                         is_linear(node) || is_recurrent(node) || vector ? order_behind_of_image(operations, at) : FeatureOrder{};
+                         is_linear(node) || is_recurrent(node) || vector ? order_behind_of_image(layers, at) : FeatureOrder{};
   if (read.lost)
     throw_no_place(path, name,
                    "features of a flattened image reach it through the layer " + std::string(read.lost->kind) +
@@ -81,7 +81,7 @@ SKEIN_INLINE void features_in_order(ArrayInFile& a, std::span<const plan::LayerN
   else if (!behind.none()) channels_first(a, behind.image, 0, 0);
 }
 
-SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operations, const plan::Entry& e, WeightLayout layout,
+SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> layers, const plan::Entry& e, WeightLayout layout,
                                        const std::string& path, std::string_view name) {
   ArrayInFile a;
   const int rank = e.extents.rank;
@@ -93,16 +93,16 @@ SKEIN_INLINE ArrayInFile array_in_file(std::span<const plan::LayerNode> operatio
   for (int i = 0; i < 3; ++i)
     a.arena[static_cast<std::size_t>(i)] = a.arena[static_cast<std::size_t>(i)] / e.extents.last() * pitch;
   a.shape.assign(a.extents.begin() + (4 - rank), a.extents.end());
-  if (layout == WeightLayout::skein || e.operation < 0) return a;
+  if (layout == WeightLayout::skein || e.layer < 0) return a;
 
-  const plan::LayerNode& node = operations[static_cast<std::size_t>(e.operation)];
+  const plan::LayerNode& node = layers[static_cast<std::size_t>(e.layer)];
   const bool matrix = (is_linear(node) || is_recurrent(node)) && rank == 2;
   if (!convolution_of_pytorch(node, rank, a) && matrix) {  // (in, out) becomes (out, in)
     const long in = a.extents[2], out = a.extents[3];
     a.shape = {out, in};
     a.file = {0, 0, 1, in};
   }
-  features_in_order(a, operations, e, path, name);
+  features_in_order(a, layers, e, path, name);
   return a;
 }
 

@@ -34,7 +34,7 @@ static_assert(std::is_same_v<sk::TypeAt<Rewritten::children, 4>, OnCuda<nn::Line
 
 constexpr nn::MemoryRequirements sizes = nn::analyze<Rewritten>({1, {300}});
 static_assert(sizes.packed_weights == 0 && sizes.workspace == 0 && sizes.stored == nn::analyze<Net>({1, {300}}).stored);
-static_assert(sizes.operations == nn::analyze<Net>({1, {300}}).operations);
+static_assert(sizes.layer_nodes == nn::analyze<Net>({1, {300}}).layer_nodes);
 static_assert(nn::needs_of<nn::Linear<512>>({1, {512}}).splits_gradients);
 static_assert(!nn::needs_of<OnCuda<nn::Linear<512>>>({1, {512}}).splits_gradients);
 static_assert(nn::computes_in<OnCuda<nn::Linear<10>>, sk::Cuda, sk::bf16> && !nn::computes_in<nn::Linear<10>, sk::Cpu, sk::bf16>);

@@ -67,7 +67,7 @@ Values preconditioned(optim::Kfac kfac, const Values& factor_a, const Values& fa
   typename sk::train::StepParts<OneLayer, nn::CrossEntropy, decltype(optim::chain(kfac, optim::Sgd{})),
                                 sk::parallel::PolicyState>::Executor executor(model, nn::CrossEntropy{},
                                                                               sk::ExecutorOptions{.capacity = 4, .threads = 1});
-  optim::KfacState<double> state(OneLayer::program.ops(), kfac);
+  optim::KfacState<double> state(OneLayer::program.layers(), kfac);
   state.attach(executor);
   optim::KfacSaved<double> saved = state.saved();
   saved.factors = factor_a;
@@ -337,7 +337,7 @@ Values trained_wide(int threads, double kl_clip) {
                                                                               sk::ExecutorOptions{.capacity = 4,
                                                                                                   .threads = threads});
   const optim::Kfac& kfac = optimizer.curvature();
-  optim::KfacState<double> own(model.program.ops(), kfac);
+  optim::KfacState<double> own(model.program.layers(), kfac);
   own.attach(executor);
   optim::KfacSaved<double> saved = own.saved();
   for (std::size_t i = 0; i < saved.factors.size(); ++i) saved.factors[i] *= 1 + 0.5 * std::sin(static_cast<double>(i));

@@ -447,7 +447,7 @@ TEST_CASE("Kfac of ranks that drift apart: they have the same factors, and go on
 TEST_CASE("Kfac over ranks sends the lower triangles of the factors, and each inverse once", "[optim]") {
   using Plan = optim::KfacState<double>;
   const sk::plan::RankInGrid first{0, {2, 2}}, second{1, {2, 2}};
-  const auto layers = Images<Pooled>::program.ops();  // factors of 19 and 5, 46 and 6, 7 and 3 rows
+  const auto layers = Images<Pooled>::program.layers();  // factors of 19 and 5, 46 and 6, 7 and 3 rows
   const auto triangle = [](long n) { return n * (n + 1) / 2; };
   const auto of_both = [&](const optim::Kfac& kfac) {
     return Plan(layers, kfac, first).inverse_values() + Plan(layers, kfac, second).inverse_values();

@@ -146,7 +146,7 @@ TEST_CASE("a step that was broken off and begins anew exchanges all its gradient
   layers[1].parameters = 32;
   sk::parallel::Replica<float, sk::Cpu> replica;
   replica.gradients = {gradients.data(), gradients.size()};
-  replica.operations = layers;
+  replica.layers = layers;
   sk::parallel::DataParallelPolicyState<Noted, float, sk::Cpu> policy_state(world, {.bucket_bytes = 64, .poll = false}, replica);
   policy_state.gradient_ready(16, 52);  // then something is thrown
   policy_state.gradient_ready(16, 52);

@@ -129,7 +129,7 @@ TEST_CASE("the cost of a step is that of the policy on the clock", "[simulated]"
             .seconds();
       };
       const sk::plan::StepWork work{
-          Model::program.ops(), Model::sizes.stored + sk::gradient_tail, 4, {0.5, 1, 0.25}, bucket_bytes};
+          Model::program.layers(), Model::sizes.stored + sk::gradient_tail, 4, {0.5, 1, 0.25}, bucket_bytes};
       const sk::plan::StepCost cost = sk::plan::step_cost(work, network, ranks);
       INFO(ranks << " ranks, " << cost.buckets << " buckets");
       const double epoch = run(3) - run(2);  // three steps, and the sum of a stop's votes
@@ -157,7 +157,7 @@ TEST_CASE("virtual workers: 16 ranks of this process, each with a model and grad
 }
 
 TEST_CASE("the backward pass goes by the flops of its layers, from the back", "[simulated]") {
-  const auto share = [](long front) { return sk::plan::backward_share(Model::program.ops(), front); };
+  const auto share = [](long front) { return sk::plan::backward_share(Model::program.layers(), front); };
   const double all = 32 + 2 * 32 * 32 + 32;
   const long second = Model::parameter("2.weight").offset, last = Model::parameter("6.weight").offset;
   CHECK(share(Model::sizes.stored) == 0);

@@ -17,7 +17,7 @@ template <class Body, class Shortcut> struct RectifiedResidual {
       RectifiedResidual<typename detail::Rewrite<Body, Device>::type, typename detail::Rewrite<Shortcut, Device>::type>;
   static constexpr MemoryRequirements analyze(Extents in) {
     MemoryRequirements t = Residual<Body, Shortcut>::analyze(in);
-    t.operations += 1;
+    t.layer_nodes += 1;
     t.paths += 1;
     t.flops += t.output.count();
     t.saves_output = true;

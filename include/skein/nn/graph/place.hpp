@@ -49,7 +49,7 @@ template <int N> constexpr void GraphPlan<N>::begin(const Extents& in) {
     e.from_input = true;
     node(i).offset = offset;
     offset += e.extents.count();
-    if (shaped) total.operations += 1, total.paths += 1;
+    if (shaped) total.layer_nodes += 1, total.paths += 1;
   }
   if (inputs == 0) blame(GraphFault::no_input, 0);
   if (outputs == 0) blame(GraphFault::no_output, 0);
@@ -107,7 +107,7 @@ template <int N> constexpr void GraphPlan<N>::set_outputs(const Extents&) {
   }
   if (outputs > 1) {
     total.output = {1, {static_cast<int>(offset)}};
-    total.operations += 1;
+    total.layer_nodes += 1;
     total.paths += 1;
   }
 }

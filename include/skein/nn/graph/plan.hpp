@@ -158,7 +158,7 @@ template <int N> struct GraphPlan {
     node(i).join = s;
     edge(i).extents = s.output;
     edge(i).source = i;
-    total.operations += 1;
+    total.layer_nodes += 1;
     total.paths += 1;
     total.flops += join_flops(s);
     bool tokens = false;  // joins calculate with numbers

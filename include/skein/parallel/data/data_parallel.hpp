@@ -76,9 +76,9 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
 
   DataParallelPolicyState(Comm& comm, const DataParallelOptions& options, const Replica<Scalar, Device>& replica)
       : DataParallelPolicyState(comm, options, replica,
-                                plan::without_frozen(plan::buckets(replica.operations, static_cast<long>(replica.gradients.size),
+                                plan::without_frozen(plan::buckets(replica.layers, static_cast<long>(replica.gradients.size),
                                                                    bucket_size<Comm, Scalar>(options)),
-                                                     replica.operations, replica.first_trained)) {}
+                                                     replica.layers, replica.first_trained)) {}
 
   using Base::comm;
   bool synchronizes_gradients() const { return several(); }

@@ -18,8 +18,8 @@ using plan::ComputeTimes, plan::compute_times;
 /// The inner policy's state, whose hooks let the clock go on.
 template <class World, class Inner> class SimulatedPolicyState : public Inner {
  public:
-  SimulatedPolicyState(Inner&& inner, World& world, const ComputeTimes& times, std::span<const plan::LayerNode> operations)
-      : Inner(std::move(inner)), world_(&world), times_(times), operations_(operations) {}
+  SimulatedPolicyState(Inner&& inner, World& world, const ComputeTimes& times, std::span<const plan::LayerNode> layers)
+      : Inner(std::move(inner)), world_(&world), times_(times), layers_(layers) {}
 
   bool before_step(std::int64_t step) {
     const bool changed = Inner::before_step(step);
@@ -28,7 +28,7 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
     return changed;
   }
   void gradient_ready(long begin, long end) {
-    if (begin < end) backward_to(plan::backward_share(operations_, begin));
+    if (begin < end) backward_to(plan::backward_share(layers_, begin));
     Inner::gradient_ready(begin, end);
   }
   void finish_gradients() {
@@ -76,7 +76,7 @@ template <class World, class Inner> class SimulatedPolicyState : public Inner {
 
   World* world_;
   ComputeTimes times_;
-  std::span<const plan::LayerNode> operations_;
+  std::span<const plan::LayerNode> layers_;
   double done_ = 0;  // of the backward pass
 };
 
@@ -107,7 +107,7 @@ template <class World, class Policy> class Simulated : public Policy {
   }
   template <class R> auto bind(const R& replica) const {
     using Inner = decltype(Policy::bind(replica));
-    return SimulatedPolicyState<World, Inner>(Policy::bind(replica), *world_, times_, replica.operations);
+    return SimulatedPolicyState<World, Inner>(Policy::bind(replica), *world_, times_, replica.layers);
   }
 
  private:

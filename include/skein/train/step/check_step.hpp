@@ -56,7 +56,7 @@ template <class Model, class Optimizer, class PolicyState> consteval StepFault s
     if (!collects_curvature<PolicyState>) return StepFault::curvature_of_policy;
     if (parallel::SharesInverses<PolicyState> && PolicyState::local_sums) return StepFault::curvature_of_drifted;
     if (Model::precision::mixed) return StepFault::curvature_of_halves;
-    if (!has_factors(Model::program.ops())) return StepFault::curvature_of_nothing;
+    if (!has_factors(Model::program.layers())) return StepFault::curvature_of_nothing;
   }
   return !host && optim::needs_host_tensors<Optimizer> ? StepFault::tensors_on_device : StepFault::none;
 }

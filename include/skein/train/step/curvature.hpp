@@ -142,7 +142,7 @@ template <class Parts> typename Parts::Curvature make_curvature([[maybe_unused]]
     const auto& state = parts.policy_state;
     plan::RankInGrid here{state.rank(), {state.ranks(), state.ranks()}};
     if constexpr (parallel::SharesInverses<PolicyState>) here.grid = state.worker_grid();
-    const auto& layers = Parts::Model::program.ops();
+    const auto& layers = Parts::Model::program.layers();
     const auto& transform = parts.optimizer.optimizer().curvature();
     if constexpr (OverlapsCurvature<PolicyState>) return Curvature(state.comm(), layers, transform, here);
     else return Curvature(layers, transform, here);

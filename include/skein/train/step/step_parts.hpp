@@ -90,7 +90,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     r.buffers = model->buffers();
     const bool whole = !slices_state() && optimizer.kept().begin == 0;
     for (int k = 0; whole && k < optimizer.arrays(); ++k) r.state.push_back(optimizer.array(k));
-    r.operations = Model::program.ops();
+    r.layers = Model::program.layers();
     r.entries = Model::program.parameters();
     r.stored = stored;
     r.first_trained = optimizer.first_trained();
