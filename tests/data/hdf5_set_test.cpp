@@ -14,6 +14,7 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/loader.hpp>
 #include <skein/data/synthetic_digits.hpp>
+#include <skein/tensor/tensor.hpp>
 
 #include <catch2/catch.hpp>
 #include "../support/processes.hpp"
@@ -193,6 +194,27 @@ TEST_CASE("Numbers with target vectors go through an HDF5 file, beside other arr
   CHECK(std::equal(target.begin(), target.end(), y.begin() + 82));
 }
 
+TEST_CASE("Targets are written in chunks of at most a mebibyte, which HDF5 limits to four gibibytes, and of 1024 samples") {
+  const support::TemporaryFolder folder;
+  const auto rows_of_chunk = [&](int samples, int each) {
+    const std::string path = folder / "set.h5";
+    const sk::Tensor<float, 2> x(sk::dims(samples, 1));
+    const sk::Tensor<std::int32_t, 2> labels(sk::dims(samples, each));
+    to_hdf5(from_tensors(x, labels), path, {.as = PackedAs::floats});
+    CHECK(Hdf5Set(path).target() == Target::labels(1, each));
+    const hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT), array = H5Dopen2(file, "y", H5P_DEFAULT),
+                how = H5Dget_create_plist(array);
+    hsize_t chunk[2] = {};
+    H5Pget_chunk(how, 2, chunk);
+    H5Pclose(how), H5Dclose(array), H5Fclose(file);
+    return chunk[0];
+  };
+  CHECK(rows_of_chunk(2000, 1) == 1024);
+  CHECK(rows_of_chunk(10, 1) == 10);
+  CHECK(rows_of_chunk(200, 2000) == 131);
+  CHECK(rows_of_chunk(3, 300000) == 1);
+}
+
 TEST_CASE("A loader serves an HDF5 file on threads of its own, each sample once, with its label") {
   const support::TemporaryFolder folder;
   const auto set = digits(90);
@@ -251,7 +273,15 @@ TEST_CASE("A file of a few bytes that claims many samples is refused before memo
     }
     H5Fclose(file);
   }
-  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("2000000000 targets: 89478485 are read at most"));
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("targets of 2000000000 samples, 1 each: 89478485 are read at most"));
+  const std::string wide = folder / "wide.h5";  // 2^64 targets are 0 in 64 bits
+  add(wide, {.extents = {hsize_t{1} << 62, 1}, .filter = H5Z_FILTER_SHUFFLE});
+  add(wide, {.name = "y", .extents = {hsize_t{1} << 62, 4}, .filter = H5Z_FILTER_SHUFFLE});
+  add(wide, {.name = "z", .type = H5T_NATIVE_FLOAT, .extents = {hsize_t{1} << 62, 4}, .filter = H5Z_FILTER_SHUFFLE});
+  for (const char* targets : {"y", "z"})
+    CHECK_THAT(fault([&] { Hdf5Set(wide, {.targets = targets}); }),
+               Contains("has in '" + std::string(targets) +
+                        "' targets of 4611686018427387904 samples, 4 each: 89478485 are read at most, unless .limit is larger"));
 }
 
 TEST_CASE("A sample or a chunk that takes more than the limit is refused, and so is a pipe") {

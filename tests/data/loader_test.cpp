@@ -271,6 +271,61 @@ TEST_CASE("an exception of the data set reaches the loop at its own step") {
   CHECK(served(loader, 2).size() == 50);  // and the loader goes on
 }
 
+namespace {
+/// 50 samples; sample i is i. The one of them fails once when it has been written.
+struct FailsOnce {
+  std::int64_t size() const { return 50; }
+  sk::Extents sample_extents() const { return {1, {1}}; }
+  void read(std::int64_t i, std::span<float> x) const {
+    x[0] = static_cast<float>(i);
+    if (i == 25 && fails.exchange(false)) throw std::runtime_error("sample 25 is unreadable");
+  }
+  mutable std::atomic<bool> fails = true;
+};
+}  // namespace
+
+TEST_CASE("a batch that counts as current is as it was served, after an exception of the data set too") {
+  const Prefetch prefetch = GENERATE(Prefetch::on, Prefetch::off);
+  const int held = GENERATE(0, 1, 2, 3);
+  const FailsOnce data;
+  Loader loader{data, {.batch = 10, .shuffle = false, .prefetch = prefetch, .held = held}};
+  std::vector<Batch<float>> all;
+  const auto current = [&] {
+    int count = 0;
+    for (const Batch<float>& batch : all) {
+      if (!batch.served.current(held)) continue;
+      ++count;
+      for (const long i : {0, 9}) CHECK(batch.view<2>()(i, 0) == static_cast<float>(10 * batch.step + i));
+    }
+    return count;
+  };
+  const auto run = [&](std::int64_t epoch) {
+    for (const auto& batch : loader.epoch(epoch)) {
+      all.push_back(batch);
+      CHECK(current() >= 1);
+    }
+  };
+  CHECK_THROWS_WITH(run(0), "sample 25 is unreadable");
+  CHECK(current() == std::min(held, 2));
+  run(1);
+  CHECK(all.size() == 7);
+  CHECK(current() == held + 1);
+}
+
+TEST_CASE("a loop that goes on after an exception of the data set would leave out a step, and is refused") {
+  const Prefetch prefetch = GENERATE(Prefetch::on, Prefetch::off);
+  const FailsOnce data;
+  Loader loader{data, {.batch = 10, .shuffle = false, .prefetch = prefetch}};
+  auto batch = loader.epoch(0).begin();
+  ++batch;
+  CHECK_THROWS_WITH(++batch, "sample 25 is unreadable");
+  for (int again = 0; again < 2; ++again)
+    CHECK(thrown([&] { ++batch; }).text ==
+          "loader: step 2 of epoch 0 has failed: begin another loop there, by seek(position()), or behind it");
+  loader.seek(loader.position());
+  CHECK(loader.epoch(0).begin()->step == 2);
+}
+
 TEST_CASE("target vectors are staged with their pitch") {
   std::vector<float> x, y;
   for (int i = 0; i < 30; ++i) {

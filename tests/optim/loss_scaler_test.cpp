@@ -84,8 +84,10 @@ TEST_CASE("a state that was loaded goes on under other options", "[optim]") {
   CHECK(after(other, 99, 0).scale() == 512);
   CHECK(after(other, 100, 0).scale() == 1024);
   CHECK(other.skipped() == 7);
-  CHECK(after(loaded({}), 1, 0).with({.initial = 64}).scale() ==
-        64);  // another scaling of a training that goes on in this process
+  // another scaling of a training that goes on in this process
+  CHECK(after(loaded({}), 1, 0).with({.initial = 64}).scale() == 64);
+  CHECK(loaded({}, 0.25).with({.initial = 1, .least = 0.1}).scale() == 0.25);  // which the first options' bounds had raised
+  for (const double nonsense : {0.0, -1.0, std::nan("")}) CHECK(loaded({}, nonsense).scale() == 65536);
 }
 
 TEST_CASE("a scaling that cannot work is refused", "[optim]") {

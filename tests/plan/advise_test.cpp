@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <limits>
+#include <vector>
 
 #include <catch2/catch.hpp>
 
@@ -111,6 +112,34 @@ TEST_CASE("the best number of ranks, buckets and periods", "[advise]") {
   Job few = job(1e-8, 0);
   few.samples = 1000;  // ten batches: more ranks have nothing to do
   CHECK(advise(few).table.back().ranks == 10);
+}
+
+TEST_CASE("the all-reduce that is named is that of the largest bucket, with which its size was found", "[advise]") {
+  std::vector<LayerNode> twelve(12);
+  for (std::size_t i = 0; i < twelve.size(); ++i) {
+    twelve[i].parameter = static_cast<long>(i) * 16384;
+    twelve[i].parameters = twelve[i].logical_parameters = 16384;
+    twelve[i].flops = 1;
+  }
+  const Network one_node{{3e-5, 8e-10}, {3e-5, 8e-10}, 0, 0};
+  const Advice a = advise({.operations = twelve,
+                           .scalars = 12 * 16384,
+                           .step_seconds = 5e-3,
+                           .samples = 60000,
+                           .batch = 100,
+                           .network = one_node,
+                           .most_ranks = 8});
+  REQUIRE(a.best.ranks == 8);
+  REQUIRE(a.buckets == 12);  // of a layer each: of all at once a torus would be the cheapest
+  CHECK(cheapest_all_reduce(one_node, 8, 12 * 65536).algorithm == AllReduceAlgorithm::torus);
+  CHECK(a.algorithm.algorithm == AllReduceAlgorithm::recursive_doubling);
+  const auto step = [&](AllReduceAlgorithm algorithm) {
+    return step_cost({twelve, 12 * 16384, 4, compute_times(5e-3), a.bucket_bytes}, one_node, 8, static_cast<int>(algorithm));
+  };
+  CHECK(step(a.algorithm.algorithm).seconds() == Approx(a.best.step));
+  CHECK(step(AllReduceAlgorithm::torus).seconds() > 1.1 * a.best.step);
+  CHECK_THAT(a.text(), Contains("are best, the largest by the recursive doubling all-reduce: {.bucket_bytes = "));
+  CHECK_THAT(a.text(), Contains("  ranks   all-reduce a step   waited for   epoch"));  // T_sync is what is waited for
 }
 
 TEST_CASE("the schedule of a pipeline is the shortest, and of those the one that keeps least", "[advise]") {

@@ -56,7 +56,7 @@ TEST_CASE("epochs of a fit count on from those of the last one, also where that 
   FitState state;
   Training training;
   train::Callbacks none;
-  state.begin(order, 4, 3, none, training);
+  state.begin(order, 4, none, training);
   CHECK((state.position().running && !state.goes_on() && state.epoch_number() == 1));
   state.position().epoch = 2;
   state.position().step = 1;
@@ -65,7 +65,7 @@ TEST_CASE("epochs of a fit count on from those of the last one, also where that 
   CHECK(state.epochs_before() == 3);
   state.enter_epoch();  // and an exception ends it there: the sums stay the train step's until another fit begins
   CHECK(state.within_epoch());
-  state.begin(order, 4, 3, none, training);
+  state.begin(order, 4, none, training);
   CHECK(!state.within_epoch());
   CHECK(state.position().base == 3);
   CHECK(state.epoch_number() == 4);
@@ -85,21 +85,20 @@ TEST_CASE("a loaded training goes on at its step, unless its place or its data s
   CHECK(state.seed_of({}, sk::Seed{3}).value == 7);
   CHECK(state.seed_of(sk::Seed{5}, sk::Seed{3}).value == 5);
   SECTION("as it was") {
-    state.begin(order, 4, 3, none, training);
+    state.begin(order, 4, none, training);
     CHECK((state.position().step == 3 && state.position().base == 2 && state.position().first_step == 30));
     CHECK(!state.loaded());
     CHECK(state.seed_of({}, sk::Seed{3}).value == 3);  // of the fit behind it, which is a new one
   }
   SECTION("with an epoch that is shorter than its step") {
-    CHECK_THROWS_WITH(state.begin(order, 2, 3, none, training),
+    CHECK_THROWS_WITH(state.begin(order, 2, none, training),
                       Contains("was at step 3 of its epoch, this data set and batch have 2"));
     CHECK((state.goes_on() && state.position().step == 3));
   }
-  SECTION("with all its epochs behind it") { CHECK_THROWS_AS(state.begin(order, 4, 1, none, training), sk::ArgumentError); }
   SECTION("with other samples") {
     train::EpochOrder other = order;
     other.batch = 20;
-    CHECK_THROWS_AS(state.begin(other, 4, 3, none, training), sk::ArgumentError);
+    CHECK_THROWS_AS(state.begin(other, 4, none, training), sk::ArgumentError);
   }
 }
 
@@ -118,14 +117,14 @@ TEST_CASE("a loaded training gives the callbacks of another rank than 0, which m
   train::Callbacks others{std::ref(own), std::ref(same), [](train::EpochRecord&) {}};
   SECTION("on rank 0 they are refused, and the right ones go on then") {
     training.own_rank = 0;
-    CHECK_THROWS_WITH(state.begin(order, 4, 3, others, training),
+    CHECK_THROWS_WITH(state.begin(order, 4, others, training),
                       Contains("holds the state of 2 callbacks, but this training has 3"));
     train::Callbacks right{std::ref(same), train::best_model([](const train::EpochRecord&) {})};
-    state.begin(order, 4, 3, right, training);
+    state.begin(order, 4, right, training);
     CHECK((same.best.value == 0.25 && state.position().step == 3 && state.position().base == 2));
   }
   SECTION("on another rank what rank 0 has not begins anew") {
-    state.begin(order, 4, 3, others, training);
+    state.begin(order, 4, others, training);
     CHECK((same.best.value == 0.25 && same.best.epoch == 2));
     CHECK(own.rates.size() == 1);
   }
@@ -148,7 +147,7 @@ TEST_CASE("on rank 0 too callbacks may be others where the loaded fit had made a
   training.own_rank = 0;
   train::EarlyStopping same;
   train::Callbacks others{[](train::EpochRecord&) {}, std::ref(same)};
-  state.begin(order, 4, 3, others, training);
+  state.begin(order, 4, others, training);
   CHECK(same.best.epoch == 2);
 }
 
@@ -178,7 +177,7 @@ TEST_CASE("why callbacks could not be written down is forgotten where another tr
   FitState state;
   Training training;
   train::Callbacks broken{Broken{}};
-  state.begin(order, 4, 3, broken, training);
+  state.begin(order, 4, broken, training);
   state.keep_callbacks();
   state.forget_callbacks();
   CHECK(state.callback_failure() == "no state");

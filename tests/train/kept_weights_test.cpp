@@ -72,6 +72,7 @@ Trained trained(int epochs, const std::string& load, const std::string& save, Ca
   if (callbacks.size() > 0) callbacks.add([&](const sk::train::EpochRecord&) { t.last = weights(); });
   trainer.fit(points.set(), {.epochs = epochs, .batch = 12, .callbacks = std::move(callbacks), .progress = false, .threads = 1});
   t.end = weights();
+  CHECK_THROWS_AS(trainer.fit(points.set(), {.epochs = 1, .batch = 0}), sk::ArgumentError);  // it changes nothing of a training
   if (!save.empty()) trainer.save(save);
   return t;
 }

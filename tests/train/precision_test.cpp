@@ -213,6 +213,32 @@ TEST_CASE("a fit that goes on with a scaling of its own has the scale of the fil
   CHECK(rest.train_step().loss_scaler().scale() == 16);
 }
 
+TEST_CASE(
+    "a training without scaling has no scale for one that has, and a scale that was loaded is held by the bounds of fit alone",
+    "[train]") {
+  const support::TemporaryFolder folder;
+  const sk::optim::Sgd sgd{.lr = 0.01f};
+  using Bf16 = Model<sk::precision::bf16>;
+  using Fp16 = Model<sk::precision::fp16>;
+  Bf16 unscaled{sk::Seed{3}};
+  Fp16 model{sk::Seed{3}}, small{sk::Seed{3}};
+  sk::Trainer{unscaled, nn::Mse{}, sgd}.save(folder / "bf16");
+  sk::Trainer half{model, nn::Mse{}, sgd};
+  half.load(folder / "bf16");
+  CHECK(half.train_step().loss_scaler().scale() == 65536);
+
+  constexpr sk::optim::LossScaling below_one{.initial = 0.25, .interval = 0, .least = 0.01};
+  sk::Trainer scaled{small, nn::Mse{}, sgd};
+  scaled.train_step().set_loss_scaling(below_one);
+  scaled.save(folder / "fp16");
+  half.load(folder / "fp16");
+  CHECK(half.train_step().loss_scaler().scale() == 1);  // the least of those without options
+  half.save(folder / "again");
+  half.load(folder / "again");
+  half.train_step().set_loss_scaling(below_one);
+  CHECK(half.train_step().loss_scaler().scale() == 0.25);
+}
+
 TEST_CASE("callbacks hear of no update where a step was skipped, and averages have nothing of it", "[train]") {
   const cases::Samples samples;
   const auto data = sk::data::from_tensors(samples.x, cases::In::extents, samples.y);

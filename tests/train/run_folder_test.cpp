@@ -333,8 +333,9 @@ TEST_CASE("weights that a callback keeps are part of a commit", "[train]") {
   CHECK_THROWS_AS(alone(with(options_of(folder / "run"), 17)), Killed);
   CHECK(alone(with(options_of(folder / "run"), -1)) == whole);
 
-  const auto stopped_at = [&](std::int64_t step) {  // goes on from its last weights, not from the kept ones
-    sk::FitOptions o = options_of(folder / "stopped");
+  const auto stopped_at = [&](std::int64_t step,
+                              const char* run = "stopped") {  // goes on from its last weights, not the kept ones
+    sk::FitOptions o = options_of(folder / run);
     o.callbacks = {KeepsFirst{}, AtStep{[step](std::int64_t s, sk::train::FitControl& c) {
                      if (s == step) c.stop("the batch system's limit of time");
                    }}};
@@ -342,6 +343,13 @@ TEST_CASE("weights that a callback keeps are part of a commit", "[train]") {
   };
   CHECK(alone(stopped_at(17)).steps == 17);
   CHECK(alone(stopped_at(-1)) == whole);
+
+  const Outcome stopped = alone(stopped_at(12, "enough"));  // with two epochs behind it, which is enough after all
+  sk::FitOptions two = stopped_at(-1, "enough");
+  two.epochs = 2;
+  for (int start = 0; start < 2; ++start) CHECK(alone(two).weights == stopped.weights);
+  two.epochs = 1;
+  CHECK_THROWS_WITH(alone(two), Catch::Contains("step_00000012 has 2 of 1 epochs"));
 }
 
 TEST_CASE("a commit of a later format is refused, not skipped for an earlier one", "[train]") {

@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI::data {
 
 /// Which of a loader's batches it is: the loader serves later ones into the same memory.
 struct ServedBatch {
-  std::shared_ptr<const std::int64_t> last{};  ///< the number of the loader's last one; null: no loader's
+  std::shared_ptr<const std::int64_t> last{};  ///< the number of the last one that was asked for; null: no loader's
   std::int64_t number = 0;
 
   /// Its samples are still there, where the last `held` stay as they are.

@@ -89,7 +89,7 @@ inline NumberForm form_of_long(std::string_view text) {
 
 SKEIN_INLINE CsvCursor::Next CsvCursor::next_number(double& number, NumberForm& form) {
   const char* at = plain_number(at_, end_, number, form);
-  if (!at || at == end_ || !ends_field(*at)) {
+  if (!at || (at != end_ && !ends_field(*at))) {
     const auto [stop, error] = std::from_chars(at_, end_, number);
     if (error != std::errc{} || !std::isfinite(number) || (stop != end_ && !ends_field(*stop))) return Next::unread;
     at = stop;

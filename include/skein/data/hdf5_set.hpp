@@ -149,9 +149,10 @@ inline void Hdf5Set::open_targets(const std::string& path, const Hdf5Options& op
   if (from.rows() != size_)
     refuse(text("targets of {} samples, and there are {} in {}", from.rows(), size_, in_quotes(options.samples)));
   const int each = rank == 2 ? static_cast<int>(from.extents()[1]) : 1;
-  const std::size_t values = static_cast<std::size_t>(size_) * static_cast<std::size_t>(each);
   const std::size_t most = static_cast<std::size_t>(options.limit / 12);  // a file of a few bytes can claim any number
-  if (values > most) refuse(text("{} targets: {} are read at most, unless .limit is larger", values, most));
+  if (static_cast<std::size_t>(size_) > most / static_cast<std::size_t>(each))
+    refuse(text("targets of {} samples, {} each: {} are read at most, unless .limit is larger", size_, each, most));
+  const std::size_t values = static_cast<std::size_t>(size_) * static_cast<std::size_t>(each);
   Beside beside;
   if (from.integers()) {
     beside.labels = from.with_sign() ? detail::labels_in<std::int64_t>(from, path, in, each, values)
@@ -194,6 +195,11 @@ inline void check_array_names(const std::string& samples, const std::string& tar
     throw ArgumentError(text("to_hdf5: .samples is {} and .targets is {}: give each array a name that is no part of the other's",
                              in_quotes(samples), in_quotes(targets)));
 }
+/// Samples whose targets are in one chunk: up to a mebibyte of them, since HDF5 refuses chunks of 4 GiB.
+inline long target_rows(const std::vector<long>& extents) {
+  const long each = extents.size() > 1 ? extents[1] : 1;
+  return std::clamp((1L << 20) / (4 * each), 1L, 1024L);
+}
 inline void write_hdf5(const DatasetView& set, const std::string& path, const ToHdf5Options& options) {
   if (options.chunk < 1 || options.level < 0 || options.level > 9)
     throw ArgumentError("to_hdf5: .chunk is one sample or more, .level is 0 to 9");
@@ -209,7 +215,7 @@ inline void write_hdf5(const DatasetView& set, const std::string& path, const To
     std::optional<Hdf5Writer> y;
     if (targets)
       y.emplace(file.path(), file.id(), options.targets, blocks.labels() ? H5T_NATIVE_INT32 : H5T_NATIVE_FLOAT,
-                blocks.target_extents(), 1024, 0);
+                blocks.target_extents(), target_rows(blocks.target_extents()), 0);
     while (blocks.next()) {
       x.write(blocks.first(), blocks.count(), blocks.samples().data());
       if (y) y->write(blocks.first(), blocks.count(), blocks.targets().data());

@@ -145,7 +145,8 @@ template <class Scalar = float> class Loader {
     std::int64_t epoch_, first_;
   };
 
-  /// The batches of epoch e, from its first step, or from where seek() said. Leaving the loop early is fine.
+  /// The batches of epoch e, from its first step, or from where seek() said. Leaving the loop early is fine. An exception of
+  /// the data set ends it, at the step at which seek(position()) begins another.
   Epoch epoch(std::int64_t e) &;
   /// Refused: the loader would be gone before its first batch is read.
   template <class None = void> Epoch epoch(std::int64_t) && {
@@ -186,6 +187,10 @@ template <class Scalar = float> class Loader {
   void begin(std::int64_t epoch, std::int64_t step);
 
   const Batch<Scalar>& take(std::int64_t epoch, std::int64_t step);
+  /// Throws ArgumentError where another loop has begun since, or a step before has failed.
+  void check_turn(std::int64_t epoch, std::int64_t step) const;
+  /// Stages a step, without the lock meanwhile; an exception becomes error_.
+  void fill(std::unique_lock<std::mutex>& lock, std::int64_t step);
   void finish();
   Slot& slot_of(std::int64_t step) {
     return *slots_[static_cast<std::size_t>((shift_ + step) % static_cast<std::int64_t>(slots_.size()))];
@@ -201,7 +206,7 @@ template <class Scalar = float> class Loader {
   std::vector<std::int64_t> sizes_;
   long batch_ = 0, capacity_ = 0;
   std::int64_t steps_ = 0;
-  std::shared_ptr<std::int64_t> served_ = std::make_shared<std::int64_t>(0);  // batches so far
+  std::shared_ptr<std::int64_t> served_ = std::make_shared<std::int64_t>(0);  // batches asked for so far
   std::vector<std::unique_ptr<Slot>> slots_;
   Position position_{};
   std::optional<Position> pending_;
@@ -213,7 +218,7 @@ template <class Scalar = float> class Loader {
   // Slots of prefetch threads: one in use, two for a thread, which is woken every other step, one more for each other thread.
   std::int64_t ahead_ = 0;
   std::int64_t epoch_ = 0, next_ = 0, taken_ = 0;  // next_: the step that is staged next
-  std::int64_t shift_ = 0, last_ = -1;             // step s is in slot (shift_ + s); the last that was served, counted so
+  std::int64_t shift_ = 0;                         // step s is in slot (shift_ + s)
   int filling_ = 0;                                // threads that stage
   bool active_ = false, stop_ = false;
   std::exception_ptr error_;  // of step failed_

@@ -158,12 +158,9 @@ template <class Scalar> void Loader<Scalar>::check() const {
     throw ArgumentError("loader: .sizes belongs to Partition::local; a shared data set has one size");
   if (o.partition == Partition::shared) return;
   if (static_cast<int>(sizes_.size()) != o.ranks)
-    throw ArgumentError("loader: Partition::local needs .sizes of all " + std::to_string(o.ranks) + " ranks, " +
-                        std::to_string(sizes_.size()) + " are given");
-  if (sizes_[static_cast<std::size_t>(o.rank)] != data_.size())
-    throw ArgumentError("loader: .sizes says that rank " + std::to_string(o.rank) + " has " +
-                        std::to_string(sizes_[static_cast<std::size_t>(o.rank)]) + " samples, its data set has " +
-                        std::to_string(data_.size()));
+    throw ArgumentError(text("loader: Partition::local needs .sizes of all {} ranks, {} are given", o.ranks, sizes_.size()));
+  if (const std::int64_t size = sizes_[static_cast<std::size_t>(o.rank)]; size != data_.size())
+    throw ArgumentError(text("loader: .sizes says that rank {} has {} samples, its data set has {}", o.rank, size, data_.size()));
 }
 
 template <class Scalar> void Loader<Scalar>::choose(Slot& slot, const Share& part, std::int64_t step) const {
@@ -220,7 +217,7 @@ template <class Scalar> void Loader<Scalar>::begin(std::int64_t epoch, std::int6
   ready_.wait(lock, [&] { return filling_ == 0; });
   order_ = order(epoch);
   epoch_ = epoch;
-  shift_ = last_ + 1 - step;  // the slots go round over epochs too: what is held stays held
+  shift_ = *served_ - step;  // the slots go round over epochs too: what is held stays held
   next_ = taken_ = step;
   for (const auto& slot : slots_) slot->staged = -1;
   error_ = nullptr;
@@ -234,11 +231,10 @@ template <class Scalar> const Batch<Scalar>& Loader<Scalar>::take(std::int64_t e
   const double start = seconds_now();
   Slot& slot = slot_of(step);
   std::unique_lock lock(mutex_);
-  if (!active_ || epoch_ != epoch || taken_ > step)
-    throw ArgumentError("loader: two loops over epochs of one loader are mixed: finish one before the next begins");
-  last_ = shift_ + step;
+  check_turn(epoch, step);
+  const std::int64_t number = ++*served_;  // of one that fails too: its slot is no longer what was held there
   if (!prefetching()) {
-    stage(slot, epoch, step);
+    fill(lock, step);
   } else {
     taken_ = step;  // what came before is free again
     if (next_ - taken_ < ahead_ - 1) {
@@ -247,15 +243,35 @@ template <class Scalar> const Batch<Scalar>& Loader<Scalar>::take(std::int64_t e
       lock.lock();
     }
     ready_.wait(lock, [&] { return slot.staged == step || failed_ <= step; });
-    if (slot.staged != step) {
-      active_ = false;
-      std::rethrow_exception(std::exchange(error_, nullptr));
-    }
+  }
+  if (slot.staged != step) {
+    active_ = false;
+    std::rethrow_exception(std::exchange(error_, nullptr));
   }
   waited_ += seconds_now() - start;
-  slot.batch.served.number = ++*served_;
+  slot.batch.served.number = number;
   position_ = step + 1 < steps_ ? Position{epoch, step + 1} : Position{epoch + 1, 0};
   return slot.batch;
+}
+
+template <class Scalar> void Loader<Scalar>::check_turn(std::int64_t epoch, std::int64_t step) const {
+  if (active_ && epoch_ == epoch && taken_ <= step) return;
+  if (!active_ && epoch_ == epoch && failed_ < step)
+    throw ArgumentError(text(
+        "loader: step {} of epoch {} has failed: begin another loop there, by seek(position()), or behind it", failed_, epoch));
+  throw ArgumentError("loader: two loops over epochs of one loader are mixed: finish one before the next begins");
+}
+
+template <class Scalar> void Loader<Scalar>::fill(std::unique_lock<std::mutex>& lock, std::int64_t step) {
+  Slot& slot = slot_of(step);
+  std::exception_ptr error;
+  lock.unlock();
+  try {
+    stage(slot, epoch_, step);
+  } catch (...) { error = std::current_exception(); }
+  lock.lock();
+  if (!error) slot.staged = step;
+  else if (step < failed_) error_ = error, failed_ = step;
 }
 
 template <class Scalar> void Loader<Scalar>::finish() {
@@ -268,18 +284,7 @@ template <class Scalar> void Loader<Scalar>::serve() {
   while (true) {
     work_.wait(lock, [&] { return stop_ || (active_ && next_ < failed_ && next_ - taken_ < ahead_); });
     if (stop_) return;
-    const std::int64_t step = next_++;
-    Slot& slot = slot_of(step);
-    ++filling_;
-    lock.unlock();
-    std::exception_ptr error;
-    try {
-      stage(slot, epoch_, step);
-    } catch (...) { error = std::current_exception(); }
-    lock.lock();
-    --filling_;
-    if (!error) slot.staged = step;
-    else if (step < failed_) error_ = error, failed_ = step;
+    ++filling_, fill(lock, next_++), --filling_;
     ready_.notify_one();
   }
 }

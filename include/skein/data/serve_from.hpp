@@ -1,5 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a data set is asked, whichever of the forms of dataset.hpp it has: what wraps a set, and the view of any set, ask by these.
+// Each calls the first of its column that the set has. "as floats": in the memory of the doubles, which are then widened in
+// place.
+//
+//   asked for       floats                       doubles                                      tokens
+//   serve_from      serve                        serve of doubles                             serve of tokens
+//                   read, a sample a call        serve or read, as floats, where it has       gather of tokens, and labels_from;
+//                   gather_from, labels_from,      read, or serve and no gather               targets by targets_from alone
+//                     and targets_from           gather_from, labels_from and targets_from
+//   gather_from     gather, told the epoch       gather of doubles, told the epoch or not     serve_from
+//                   gather                       gather, as floats
+//                   serve_from                   serve_from
+//   targets_from    targets                      targets of doubles
+//                   serve_from                   targets, as floats
+//                                                serve_from
+//   labels_from     labels; else serve_from, of floats where the set gives numbers, of tokens where it gives those alone
 #pragma once
 #include <cstdint>
 #include <cstring>

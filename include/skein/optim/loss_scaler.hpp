@@ -78,9 +78,7 @@ class LossScaler {
   /// options let the scale move, within their bounds: a training that goes on has the scale that it was saved with.
   constexpr LossScaler with(const LossScaling& options) const {
     LossScaler other(options);
-    if (!loaded_) return other;
-    other.good_ = good_, other.skipped_ = skipped_, other.loaded_ = true;
-    other.take_scale(scale_);
+    if (loaded_ > 0) other.good_ = good_, other.skipped_ = skipped_, other.take_loaded(loaded_);
     return other;
   }
   /// Good steps since the scale last moved, and steps that were skipped so far.
@@ -89,7 +87,7 @@ class LossScaler {
 
   /// After a step: did its gradients overflow? Returns whether the step counts.
   constexpr bool update(bool overflow) {
-    loaded_ = false;
+    loaded_ = 0;
     if (overflow) {
       ++skipped_;
       good_ = 0;
@@ -103,15 +101,20 @@ class LossScaler {
     return true;
   }
 
-  /// The state, not the options: a training that goes on may be given others.
+  /// The state, not the options: a training that goes on may be given others. A scale of 1 that no step has seen is nobody's: a
+  /// file of a training without scaling, as of bf16, may have one, and it is left alone.
   template <class Archive> void serialize(Archive& archive, unsigned) {
-    (archive & scale_ & good_ & skipped_);
-    if constexpr (Archive::is_loading::value) take_scale(scale_), loaded_ = true;
+    double scale = loaded_ > 0 ? loaded_ : scale_;
+    std::int64_t good = good_, skipped = skipped_;
+    (archive & scale & good & skipped);
+    if constexpr (Archive::is_loading::value)
+      if (scale > 0 && (scale != 1 || good != 0 || skipped != 0)) good_ = good, skipped_ = skipped, take_loaded(scale);
   }
 
  private:
   /// What was loaded, where the options let the scale move: within their bounds. A fixed scale is theirs.
-  constexpr void take_scale(double scale) {
+  constexpr void take_loaded(double scale) {
+    loaded_ = scale;
     if (options_.growth == 1 && options_.backoff == 1) scale_ = options_.initial;
     else scale_ = scale < options_.least ? options_.least : scale > options_.greatest ? options_.greatest : scale;
   }
@@ -119,7 +122,7 @@ class LossScaler {
   LossScaling options_;
   double scale_;
   std::int64_t good_ = 0, skipped_ = 0;
-  bool loaded_ = false;  ///< and no step since
+  double loaded_ = 0;  ///< the scale that was loaded, before it came within bounds, until the next step; 0: none
 };
 
 }  // namespace skein::inline SKEIN_ABI::optim

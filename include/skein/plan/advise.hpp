@@ -45,7 +45,7 @@ struct Advice {
   RankForecast best{}, thrifty{};     ///< the shortest epoch; the most ranks at an efficiency of 0.8 and more
   long bucket_bytes = 0;              ///< at the best number of ranks
   int buckets = 0;
-  AllReduceChoice algorithm{};  ///< of all gradients at once
+  AllReduceChoice algorithm{};  ///< of the largest bucket
   int period = 1;               ///< steps between exchanges that would hold them below a tenth of the time
   std::string schedule{};       ///< of a pipeline over up to four ranks
   int stages = 1;

@@ -114,8 +114,9 @@ SKEIN_INLINE Advice advise(const Job& job) {
     if (f.efficiency >= 0.8) a.thrifty = f;
   }
   a.bucket_bytes = detail::best_bucket(job, a.best.ranks);
-  a.buckets = detail::cost_of(job, a.best.ranks, a.bucket_bytes).buckets;
-  a.algorithm = cheapest_all_reduce(job.network, a.best.ranks, static_cast<double>(job.scalars) * job.scalar_bytes);
+  const StepCost cost = detail::cost_of(job, a.best.ranks, a.bucket_bytes);
+  a.buckets = cost.buckets;
+  a.algorithm = cheapest_all_reduce(job.network, a.best.ranks, cost.largest);
   a.period = std::max(1, static_cast<int>(std::ceil(a.best.exposed / (0.1 / 0.9 * job.step_seconds) - 1e-9)));
   detail::choose_pipeline(a);
   return a;
@@ -136,7 +137,7 @@ SKEIN_INLINE std::string ranks_in_words(const Advice& a) {
       t += text("At an efficiency of 0.8 and more it is {} {}: {} an epoch.\n", a.thrifty.ranks,
                 a.thrifty.ranks == 1 ? "rank" : "ranks", seconds_in_words(a.thrifty.epoch));
     t += said("On %d ranks buckets of ", a.best.ranks) + bytes_in_words(static_cast<double>(a.bucket_bytes)) +
-         said(" (%d of them) and the %s all-reduce are best: {.bucket_bytes = %ld}.\n", a.buckets,
+         said(" (%d of them) are best, the largest by the %s all-reduce: {.bucket_bytes = %ld}.\n", a.buckets,
               std::string(name_of(a.algorithm.algorithm)).c_str(), a.bucket_bytes);
     if (a.period > 1)
       t += said(
@@ -150,9 +151,9 @@ SKEIN_INLINE std::string ranks_in_words(const Advice& a) {
 
 SKEIN_INLINE std::string table_in_words(const Advice& a) {
   std::string t;
-  t += "  ranks   T_sync a step     waited for   epoch          speed-up  efficiency  pays\n";
+  t += "  ranks   all-reduce a step   waited for   epoch          speed-up  efficiency  pays\n";
   for (const RankForecast& f : a.table)
-    t += said("  %5d   %-15s   %-10s   %-12s   %8.2f  %10.2f  %s\n", f.ranks, seconds_in_words(f.sync).c_str(),
+    t += said("  %5d   %-17s   %-10s   %-12s   %8.2f  %10.2f  %s\n", f.ranks, seconds_in_words(f.sync).c_str(),
               seconds_in_words(f.exposed).c_str(), seconds_in_words(f.epoch).c_str(), f.speedup, f.efficiency,
               f.ranks == 1 ? ""
               : f.pays     ? "yes"

@@ -51,6 +51,7 @@ struct StepWork {
 struct StepCost {
   double compute = 0, sync = 0, exposed = 0;
   int buckets = 0;
+  double largest = 0;  ///< bytes of the largest bucket
   constexpr double seconds() const { return compute + exposed; }
 };
 
@@ -82,11 +83,12 @@ constexpr StepCost step_cost(const StepWork& work, const Network& network, int r
                       const double ready =
                           work.overlap ? work.compute.forward + backward_share(work.operations, b.begin) * work.compute.backward
                                        : backward_ends;
-                      const double seconds =
-                          all_reduce_seconds(network, ranks, work.scalar_bytes * static_cast<double>(b.end - b.begin), algorithm);
+                      const double bytes = work.scalar_bytes * static_cast<double>(b.end - b.begin);
+                      const double seconds = all_reduce_seconds(network, ranks, bytes, algorithm);
                       free = std::max(free, ready) + seconds;
                       cost.sync += seconds;
                       ++cost.buckets;
+                      cost.largest = std::max(cost.largest, bytes);
                     });
   cost.exposed = std::max(0.0, free - backward_ends);
   return cost;

@@ -32,13 +32,15 @@ History FitLoop<Scalar>::run(Steps& steps, data::DatasetView train, const FitOpt
   const Forget forget{*this};
   commits_ = options.checkpoint.folder.commits({.keep = options.checkpoint.keep, .async = options.checkpoint.async}, steps);
   kept_ = &kept;
-  if (commits_ && go_on(steps, train, options.epochs, kept) && nothing_to_do(options)) return std::exchange(history(), History{});
+  const bool from_folder = commits_ && go_on(steps, train, options.epochs, kept);
+  if (from_folder && nothing_to_do(options)) return std::exchange(history(), History{});
+  if (!from_folder && state_.goes_on()) check_epochs(place(), options.epochs);
   FitBatches<Scalar> batches(steps, train, options, facts_, state_.seed_of(options.seed, facts_.seed));
   memory_ = {.execution = options.compute.execution, .threads = options.threads, .denormals = options.compute.denormals};
   batches.reserve(steps, memory_);
   Work work(steps, options, batches, facts_, place());
   const std::int64_t count = batches.training().steps();
-  state_.begin(batches.order(), count, options.epochs, work.callbacks, steps);
+  state_.begin(batches.order(), count, work.callbacks, steps);
   work.place_schedule();
   predicted_ = 0;
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
@@ -74,10 +76,11 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
 }
 
 /// Whether the training of a commit, with which this fit goes on, has had all its epochs, or was ended for good. Then it prints a
-/// line about it, and the callbacks become those of the commit.
+/// line about it, and the callbacks become those of the commit. One that was stopped at the end of its epochs is ended by a fit.
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
   if (!place().ended && place().epoch < options.epochs) return false;
   Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(place(), options.epochs));
+  if (place().running && !place().ended) return false;
   Callbacks callbacks(options.callbacks);
   state_.end_without_fit(callbacks, facts_.rank);
   return true;

@@ -60,10 +60,9 @@ SKEIN_INLINE void FitState::describe(Seed asked, Seed of_model, NamedValues& to)
   to.add("whether load() was called", loaded());
 }
 
-SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, int epochs, Callbacks& callbacks,
-                                  SavedTraining& training) {
+SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, Callbacks& callbacks, SavedTraining& training) {
   if (goes_on()) {  // where it cannot, nothing is changed: the next fit goes on, if that can
-    check_epochs(place_, epochs), check_order(place_, order);
+    check_order(place_, order);
     if (place_.step > steps)
       throw ArgumentError("fit: the loaded training was at step " + std::to_string(place_.step) +
                           " of its epoch, this data set and batch have " + std::to_string(steps) +

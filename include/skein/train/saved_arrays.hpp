@@ -219,7 +219,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
     const auto save = [&](const char* name, std::vector<std::byte>&& bytes) {
       sink.object((prefix + name).c_str(), std::move(bytes));
     };
-    if constexpr (Model::scales_loss) save("loss_scaler", to_bytes(train_step_.loss_scaler()));
+    if constexpr (Model::scales_loss)
+      if (train_step_.loss_scaler().active()) save("loss_scaler", to_bytes(train_step_.loss_scaler()));
     if (prefix.empty())
       if (const auto updates = train_step_.arrays().updates_after(train_step_.steps()); !updates.all_steps())
         save("state_updates", to_bytes(updates));  // something was frozen

@@ -81,7 +81,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");
     prepared_.begin_fit(train, options.validate, kept_, policy_state().rank());
     if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_, "fit");
-    if (loop_.first_step_of_loaded() < 0) kept_weights_ = {};  // of another fit
     Steps steps(train_step_, kept_weights_);
     return loop_.run(steps, train, options, kept_);
   }

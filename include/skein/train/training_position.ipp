@@ -26,7 +26,7 @@ SKEIN_INLINE void check_order(const TrainingPosition& at, const EpochOrder& now)
     if (same) return;
     throw ArgumentError(
         text("fit: the loaded training goes on at step {} of its epoch {}, where {} was {}; now it is {}: go on "
-             "with the same, or take load_weights(path), which begins an epoch anew",
+             "with the same, or begin anew with its weights: a new Trainer, and load_weights(path)",
              at.step, at.base + at.epoch + 1, name, was, is));
   };
   demand(then.batch == now.batch, "the batch over all ranks (.batch)", then.batch, now.batch);
@@ -91,7 +91,7 @@ SKEIN_INLINE void check_epochs(const TrainingPosition& at, int epochs) {
   if (at.epoch == 0 || at.epoch < epochs) return;
   throw ArgumentError(
       text("fit: nothing to do: {} of {} epochs are done. After load() .epochs is the total, with those of the "
-           "file: ask for more than {}, or take load_weights(path), which begins anew with the file's weights",
+           "file: ask for more than {}, or begin anew with its weights: a new Trainer, and load_weights(path)",
            at.epoch, epochs, at.epoch));
 }
 
