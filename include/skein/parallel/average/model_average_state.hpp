@@ -236,9 +236,9 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   }
   int arrays() const { return 1 + (options_.state ? static_cast<int>(replica().state.size()) : 0); }
 
-  /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the
-  /// parameters.
+  /// Sends this rank's values times its weight, and the weight. True where something still under way changed the parameters.
   bool begin(Fragment& f) {
+    if (When::unit == Every::epoch && f.under_way()) detail::refuse_long_delay(options_.delay, step_ - f.begun);
     const bool changed = f.under_way() && finish_exchange(f);
     const long n = f.range.end - f.range.begin;
     Scalar* to = travels_.data() + f.place;
