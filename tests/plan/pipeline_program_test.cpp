@@ -101,3 +101,32 @@ TEST_CASE("a stage that would go back through a micro-batch before its update by
   CHECK(refused(table({f0, f1, i0, i1, w0, u0, w1, u1})).find("of stage 0, micro-batch 1, comes before") != std::string::npos);
   CHECK(refused(table({f0, f1, i0, w0, i1, u0, w1, u1})).find("of stage 0, micro-batch 1, comes before") != std::string::npos);
 }
+
+TEST_CASE("a synchronous stage that goes back by whole backwards and by halves is refused, on all ranks", "[plan]") {
+  using enum Task;
+  const Step f0{forward, 0, 0}, f1{forward, 0, 1}, b0{backward, 0, 0}, b1{backward, 0, 1};
+  const Step i0{input_gradient, 0, 0}, i1{input_gradient, 0, 1}, w0{weight_gradient, 0, 0}, w1{weight_gradient, 0, 1};
+  const auto refused = [](Schedule s, std::vector<Step> first) {
+    first.push_back(s.order[0].back());  // the update
+    s.order[0] = std::move(first);
+    REQUIRE(check(s).sound());
+    std::string said[2];
+    for (int rank = 0; rank < 2; ++rank) try {
+        (void)pipeline_program(s, {.first_rank = rank, .last_rank = rank + 1});
+      } catch (const ArgumentError& e) { said[rank] = e.what(); }
+    CHECK(said[0] == said[1]);
+    return said[0];
+  };
+  const Schedule s = one_f_one_b(2, 2);  // of the other rank
+  CHECK(refused(s, {f0, f1, b0, b1}).empty());
+  CHECK(refused(s, {f0, f1, i0, i1, w0, w1}).empty());  // another stage may do otherwise
+  CHECK(
+      refused(s, {f0, f1, b0, i1, w1}).find("stage 0 goes back through micro-batch 0 by backward and through micro-batch 1 by") !=
+      std::string::npos);
+  CHECK(
+      refused(s, {f0, f1, i0, b1, w0}).find("stage 0 goes back through micro-batch 1 by backward and through micro-batch 0 by") !=
+      std::string::npos);
+  Schedule alone = pipedream(2, 2);  // each update has a gradient of its own
+  alone.order[0] = {f0, f1, b0, {update, 0, 0}, i1, w1, {update, 0, 1}};
+  CHECK_NOTHROW(pipeline_program(alone, {}));
+}

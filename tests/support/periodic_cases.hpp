@@ -257,6 +257,14 @@ template <class Comm> void streams(Comm& world) {
   Values expected = late.at[5];
   for (std::size_t i = 0; i < size; ++i) expected[i] = 0.75 * expected[i] + 0.25 * own.at[5][i];
   RANK_CHECK(near(kept.at[5], expected));
+  // Sent after step 4; the fit ends at 5, where ranks keep what they keep, and are averaged once more.
+  const Job<> five{.batch = 20};
+  const Trace alone = train(ModelAverage{world, Period<1000>{}}, five),
+              ended = train(ModelAverage{world, {.weighted = false, .delay = 2, .keep = 0.25}, Period<4>{}}, five);
+  Values last = mean(world, alone.at[3]), own_last = mean(world, alone.at[4]);
+  for (std::size_t i = 0; i < size; ++i) last[i] = 0.75 * last[i] + 0.25 * own_last[i];
+  RANK_CHECK(ended.at.size() == 5);
+  RANK_CHECK(near(ended.last, last));
 }
 
 /// The way to the mean as a gradient of another optimizer.
@@ -276,6 +284,14 @@ template <class Comm> void steps_outward(Comm& world) {
   RANK_CHECK(near(outer.at[1], expected));
   RANK_CHECK(alike(world, outer.last));
   RANK_CHECK(!near(outer.last, expected));
+  // Sent after step 4, and taken at the end, after step 5, or in step 6: one step outward, and none of the momentum alone.
+  for (const long batch : {20L, 16L}) {
+    const Trace own = train(ModelAverage{world, {.at_end = false}, Period<1000>{}}, Job<>{.batch = batch}),
+                late = train(ModelAverage{world, {.weighted = false, .delay = 2}, Period<4>{}, DiLoCo{}}, Job<>{.batch = batch});
+    const Values sent = mean(world, own.at[3]);
+    for (std::size_t i = 0; i < anchor.size(); ++i) expected[i] = anchor[i] - double(0.7f) * 1.9 * (anchor[i] - sent[i]);
+    RANK_CHECK(near(late.last, expected));
+  }
   const Trace streamed =
       train(ModelAverage{world, {.fragments = 2, .delay = 1, .keep = 0.5}, Period<4>{}, DiLoCo{}}, Job<>{.epochs = 4});
   RANK_CHECK(alike(world, streamed.last));

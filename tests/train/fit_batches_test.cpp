@@ -11,9 +11,13 @@
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/sequential.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/parallel/pipeline/pipeline.hpp>
 #include <skein/train/fit_figures.hpp>
 #include <skein/train/fitted_training_of.hpp>
 #include <skein/train/trainer.hpp>
+
+#include "../support/at_every_size.hpp"
+#include "../support/rank_check.hpp"
 
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -72,6 +76,24 @@ TEST_CASE("the shards of Partition::local decide the order of samples by their s
   FitBatches<float> batches(f.training, set, options, f.training.facts(), sk::Seed{9});
   CHECK(batches.order().samples == 23);
   CHECK(batches.order().shards != 0);
+}
+
+TEST_CASE("pipelines beside each other train with Partition::local, whose parts of a batch are uneven") {
+  const Fixture f;
+  support::on_threads(2, [&](sk::ThreadComm& world) {
+    const long first = world.rank() == 0 ? 0 : 8, count = world.rank() == 0 ? 8 : 15;
+    sk::Tensor<float, 2> x{sk::dims(count, 4)};
+    sk::Tensor<std::int32_t, 1> y{sk::dims(count)};
+    for (long i = 0; i < count; ++i) y(i) = f.y(first + i);
+    const sk::parallel::Pipeline<nn::Linear<3>> pipeline{world, {.replicas = 2}};
+    auto model = pipeline.model<sk::Shape<4>>(sk::Seed{1});
+    sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.5f}, pipeline};
+    const auto history = trainer.fit(
+        sk::data::from_tensors(x, y),
+        {.epochs = 1, .batch = 9, .progress = false, .threads = 1, .loader = {.partition = sk::data::Partition::local}});
+    RANK_CHECK(trainer.train_step().steps() == 3);  // of 4 + 5, 4 + 5, 0 + 5 samples
+    RANK_CHECK(history.size() == 1);
+  });
 }
 
 TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, and what is left") {

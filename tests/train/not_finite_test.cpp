@@ -70,12 +70,14 @@ struct Overflows {
   }
 };
 /// Two ranks with a stage each, of which each step has all samples.
-void fit_of_two_stages(const sk::data::DatasetView& data, float rate) {
+template <class Precision = sk::precision::fp32> void fit_of_two_stages(const sk::data::DatasetView& data,
+                                                                        const sk::optim::Sgd& optimizer, float bias = 0,
+                                                                        sk::FitOptions how = options()) {
   sk::spawn(2, [&](sk::ThreadComm& world) {
     const sk::parallel::Pipeline<First, Second> pipeline{world, {.micro_batches = 2}};
-    auto model = pipeline.model<sk::Shape<3>>(sk::Seed{1});
-    sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = rate}, pipeline};
-    sk::FitOptions how = options();
+    auto model = pipeline.model<sk::Shape<3>, sk::Cpu, Precision>(sk::Seed{1});
+    if (const auto lease = model.modify(); world.rank() == 0) model.parameters(0)[Model::parameter("0.bias").offset] = bias;
+    sk::Trainer trainer{model, nn::Mse{}, optimizer, pipeline};
     how.batch = 40;
     trainer.fit(data, how);
   });
@@ -170,16 +172,34 @@ TEST_CASE("ranks that end with infinite weights all say so, or report the one th
                               }),
                     Catch::Contains("a weight of layer '0' (Linear<6>) is not finite after step 4"));
 
-  CHECK_THROWS_WITH(fit_of_two_stages(points(1e4f), 3e38f), Catch::Contains("is not finite after step 1 (epoch 1)"));
+  CHECK_THROWS_WITH(fit_of_two_stages(points(1e4f), {.lr = 3e38f}), Catch::Contains("is not finite after step 1 (epoch 1)"));
 }
 
 TEST_CASE("a pipeline has made the step whose loss is not finite, and its message says so", "[train]") {
   sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
   x(17, 1) = std::numeric_limits<float>::infinity();
   const auto data = sk::data::from_tensors(x, y, sk::data::NonFinite::keep);
-  CHECK_THROWS_WITH(fit_of_two_stages(data, 0.05f), Catch::Contains("the loss of step 1 (epoch 1) is ") &&
-                                                        Catch::Contains("Each stage has made its update all the same") &&
-                                                        !Catch::Contains("The weights are those before this step"));
+  CHECK_THROWS_WITH(fit_of_two_stages(data, {.lr = 0.05f}), Catch::Contains("the loss of step 1 (epoch 1) is ") &&
+                                                                Catch::Contains("Each stage has made its update all the same") &&
+                                                                !Catch::Contains("The weights are those before this step"));
+}
+
+TEST_CASE("a pipeline has skipped the step whose scaled loss is not finite, and its message says so", "[train]") {
+  sk::Tensor<float, 2> x{sk::dims(40, 3)}, y{sk::dims(40, 1)};
+  x(17, 1) = infinite;
+  const auto data = sk::data::from_tensors(x, y, sk::data::NonFinite::keep);
+  sk::FitOptions how = options();
+  how.step.loss_scaling = sk::optim::LossScaling::fixed(1);
+  CHECK_THROWS_WITH(fit_of_two_stages<sk::precision::fp16>(data, {.lr = 0.05f}, 0, how),
+                    Catch::Contains("the loss of step 1 (epoch 1) is ") &&
+                        Catch::Contains("The weights are those before this step") && !Catch::Contains("Each stage has made"));
+}
+
+TEST_CASE("what is frozen may be infinite in a stage of a pipeline, too", "[train]") {
+  const auto data = points();
+  CHECK_NOTHROW(fit_of_two_stages(data, {.lr = 0.05f, .groups = sk::optim::frozen("0.bias")}, -infinite));  // Relu makes it 0
+  CHECK_THROWS_WITH(fit_of_two_stages(data, {.lr = 0.05f, .groups = sk::optim::frozen("2.bias")}, -infinite),
+                    Catch::Contains("a weight of layer '0' (Linear<6>) is not finite after step 1 (epoch 1)"));
 }
 
 TEST_CASE("infinite statistics of a normalisation, and factors of Kfac, are no state to keep", "[train]") {

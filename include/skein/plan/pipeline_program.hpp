@@ -58,6 +58,9 @@ std::vector<Step> steps_of(const Schedule& s, const PipelineProgramOptions& o);
 /// Throws ArgumentError where a stage of a sound schedule that is not synchronous has a gradient, or a half of one, before its
 /// update by that of another micro-batch: a stage has memory for one. All ranks' orders are looked at, so that all ranks refuse.
 void check_waiting_gradients(const Schedule& s);
+/// Throws ArgumentError where a stage of a sound synchronous schedule has both backward and its halves: gradients add up within
+/// each of them alone.
+void check_mixed_backwards(const Schedule& s);
 
 /// Makes the lines of a process, in the order of its steps. What is remembered of a (stage, micro-batch) lies in one vector.
 class PipelineProgramBuilder {
@@ -99,9 +102,9 @@ class PipelineProgramBuilder {
 };
 }  // namespace detail
 
-/// The lines of one process. Throws ArgumentError for a table that is not sound (with its sentence), for one whose synchronous
-/// updates are not the last steps of a rank, and for one that is not synchronous and whose stage goes back through a micro-batch
-/// before its update by another.
+/// The lines of one process. Throws ArgumentError for a table that is not sound (with its sentence), for a synchronous one whose
+/// updates are not the last steps of a rank, or whose stage has both backward and its halves, and for one that is not synchronous
+/// and whose stage goes back through a micro-batch before its update by another.
 PipelineProgram pipeline_program(const Schedule& s, const PipelineProgramOptions& o);
 
 }  // namespace skein::inline SKEIN_ABI::plan

@@ -65,6 +65,21 @@ SKEIN_INLINE void check_waiting_gradients(const Schedule& s) {
     }
 }
 
+SKEIN_INLINE void check_mixed_backwards(const Schedule& s) {
+  std::vector<int> whole(static_cast<std::size_t>(s.stages), -1), halved(whole);  // of each stage: a micro-batch
+  for (const std::vector<Step>& order : s.order)
+    for (const Step& x : order) {
+      if (x.task == Task::backward) whole[static_cast<std::size_t>(x.stage)] = x.micro;
+      if (x.task == Task::input_gradient) halved[static_cast<std::size_t>(x.stage)] = x.micro;
+    }
+  for (int stage = 0; stage < s.stages; ++stage)
+    if (const int b = whole[static_cast<std::size_t>(stage)], h = halved[static_cast<std::size_t>(stage)]; b >= 0 && h >= 0)
+      throw ArgumentError(
+          text("pipeline: stage {} goes back through micro-batch {} by backward and through micro-batch {} by its halves, whose "
+               "gradients would overwrite each other: in a synchronous schedule a stage has one or the other",
+               stage, b, h));
+}
+
 SKEIN_INLINE void PipelineProgramBuilder::find_versions() {
   std::vector<int> updates(count(s_.stages), 0);
   for (const Step& x : s_.order[count(s_.rank_of(0))]) {
@@ -159,7 +174,8 @@ SKEIN_INLINE PipelineProgram pipeline_program(const Schedule& s, const PipelineP
   if (!r.sound())
     throw ArgumentError(text("pipeline: rank {}, {} of stage {}, micro-batch {}: {}", r.rank, name_of(r.at.task), r.at.stage,
                              r.at.micro, sentence_of(r.fault)));
-  if (!s.synchronous) detail::check_waiting_gradients(s);
+  if (s.synchronous) detail::check_mixed_backwards(s);
+  else detail::check_waiting_gradients(s);
   return detail::PipelineProgramBuilder(s, o).build();
 }
 

@@ -37,7 +37,8 @@ template <class Scalar> class FitBatches {
 
   /// All memory, and whatever layers want beforehand.
   void reserve(EvaluatedTraining<Scalar>& training, ExecutorOptions memory) {
-    memory.capacity = validation_ ? std::max(training_.capacity(), validation_->capacity()) : training_.capacity();
+    memory.capacity = std::max(validation_ ? std::max(training_.capacity(), validation_->capacity()) : training_.capacity(),
+                               even_part_of_local());
     training.reserve(memory);
     long sizes[4];
     long* end = sizes;
@@ -67,6 +68,11 @@ template <class Scalar> class FitBatches {
     if (facts_.scores) sizes[static_cast<std::size_t>(facts_.part)] = static_cast<double>(train.size());
     training.reduce({sizes.data(), sizes.size()});
     return {sizes.begin(), sizes.end()};
+  }
+  /// The mean part of Partition::local's largest batch, rounded up: pipelines beside each other cut micro-batches by the samples
+  /// of all of them, whatever their own part is.
+  long even_part_of_local() const {
+    return sizes_.empty() ? 0 : (training_.share(0).global_count + facts_.parts - 1) / facts_.parts;
   }
   data::LoaderOptions of_training() const {
     data::LoaderOptions o = facts_.loader;

@@ -35,6 +35,7 @@ template <class Scalar> class LossJudge {
   /// optim::StepOptions::finite of the next step. Not where a scaled loss may overflow: such a step is skipped and the scale
   /// falls, until it can fall no further. `first`: no batch of the step has gone.
   bool judges_step(bool first) {
+    if (host_) steps_ = training_.steps();
     if (host_ && scaled_ && first) totals_ = training_.totals();
     return host_ && on_nan_ != OnNan::go_on && !(scaled_ && training_.scale_can_fall());
   }
@@ -91,13 +92,14 @@ template <class Scalar> class LossJudge {
  private:
   [[noreturn]] void stop(const nn::LossSums& sums, int epoch, double factor, bool late, std::string layer,
                          std::string part = {}) {
-    throw NotFiniteError(not_finite_message({.step = training_.steps() + (training_.left_out() && part.empty() ? 1 : 0),
+    const bool made = late || training_.steps() != steps_;  // not one that was left out, or skipped by the scale of its loss
+    throw NotFiniteError(not_finite_message({.step = training_.steps() + (made ? 0 : 1),
                                              .epoch = epoch,
                                              .loss = sums.mean(),
                                              .rate = training_.rate() * factor,
                                              .norm = training_.gradient_norm(),
                                              .found_late = late,
-                                             .made = !leaves_out_,
+                                             .made = made && !leaves_out_,
                                              .layer = std::move(layer),
                                              .part = std::move(part)}));
   }
@@ -105,7 +107,7 @@ template <class Scalar> class LossJudge {
   Training& training_;
   OnNan on_nan_;
   bool host_, leaves_out_, scaled_;
-  std::int64_t left_out_ = 0;
+  std::int64_t left_out_ = 0, steps_ = 0;    // steps_: before the one that is judged
   std::int64_t skipped_ = 0, steps_before_;  // in this epoch, and of those before
   nn::LossSums totals_{};                    // of the epoch, before a step that may be skipped
 };

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "../data/finite.hpp"
 #include "../parallel/concepts.hpp"
@@ -16,14 +17,20 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train::detail {
 
+/// The optimizer's groups, of the whole network: those of a pipeline's optimizer are of its stage.
+template <class TrainStep> std::vector<optim::ParameterGroupRange> ranges_of_all(TrainStep& train_step) {
+  if constexpr (parallel::SplitsModel<typename TrainStep::PolicyState>) return train_step.arrays().ranges();
+  else return {train_step.optimizer().ranges().begin(), train_step.optimizer().ranges().end()};
+}
+
 /// In a sentence without its end: a weight that this process trains, a running statistic, an array of the optimizer, a factor of
 /// Kfac, memory of the policy; "" where all of them are finite numbers. `host` is memory for the copies of a device's arrays.
 template <class TrainStep>
 std::string first_part_not_finite(TrainStep& train_step, HostCopy<typename TrainStep::Scalar, typename TrainStep::Device>& host) {
   using Scalar = typename TrainStep::Scalar;
   const auto& program = train_step.model().program;
-  std::span<const optim::ParameterGroupRange> ranges;  // those of a pipeline's optimizer are of its stage
-  if constexpr (!parallel::SplitsModel<typename TrainStep::PolicyState>) ranges = train_step.optimizer().ranges();
+  const std::vector<optim::ParameterGroupRange> of_all = ranges_of_all(train_step);
+  const std::span<const optim::ParameterGroupRange> ranges{of_all.data(), of_all.size()};
   std::string found;
   const auto look = [&](plan::Range part, const Scalar* values, const auto& say) {
     const auto n = static_cast<std::size_t>(part.end - part.begin);

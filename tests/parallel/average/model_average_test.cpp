@@ -117,11 +117,30 @@ TEST_CASE("options of averaging that make no sense are refused", "[parallel]") {
   CHECK(refused({.delay = -1}).find(".delay is a number of steps") != std::string::npos);
   CHECK(refused({.delay = 4}).find(".delay must be shorter than the period") != std::string::npos);
   CHECK(refused({.keep = 1}).find(".keep is a share") != std::string::npos);
+  CHECK(refused({.warm_up = 4, .delay = 1}).find(".warm_up and .delay do not go together") != std::string::npos);
   CHECK(refused({.delay = 3}).empty());
   const sk::optim::Sgd grouped{.lr = 0.7f, .groups = sk::optim::frozen("0.*")};
   CHECK_THROWS_WITH(
       (void)cases::train(sk::parallel::ModelAverage{self, sk::parallel::Period<4>{}, sk::parallel::DiLoCo{grouped}}),
       Catch::Contains("the outer optimizer has .groups"));
+}
+
+TEST_CASE("an average that has not arrived when its period ends is refused, on all ranks", "[parallel]") {
+  using namespace sk::parallel;
+  support::on_threads(2, [](sk::ThreadComm& world) {
+    const auto said = [&](const auto& policy, int epochs) {  // of 4 steps
+      try {
+        (void)cases::train(policy, cases::Job<>{.epochs = epochs});
+      } catch (const sk::ArgumentError& e) { return std::string(e.what()); }
+      return std::string();
+    };
+    const ModelAverageOptions late{.delay = 5};
+    RANK_CHECK(said(ModelAverage{world, {.delay = 4}, Period<1, Every::epoch>{}}, 3).empty());
+    RANK_CHECK(said(ModelAverage{world, late, Period<1, Every::epoch>{}}, 1).empty());
+    RANK_CHECK(said(ModelAverage{world, late, Period<2, Every::epoch>{}}, 5).empty());
+    for (const std::string& m : world.all_gather(said(ModelAverage{world, late, Period<1, Every::epoch>{}}, 3)))
+      RANK_CHECK(m.find(".delay is 5 steps and longer than the period, which has 4") != std::string::npos);
+  });
 }
 
 TEST_CASE("a training with an outer optimizer goes on with the same bits", "[parallel]") {

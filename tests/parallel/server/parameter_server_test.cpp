@@ -2,6 +2,7 @@
 // ParameterServer over threads. tests/distributed/parameter_server.cpp has the bits, the bounds and the files over processes.
 #include "../../support/parameter_server_cases.hpp"
 
+#include <csignal>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -223,6 +224,25 @@ TEST_CASE("a parameter server's ranks all have the weights that a callback kept"
   CHECK(last[0] == kept[0]);
   CHECK(last[1] == kept[0]);
   CHECK(last[2] == kept[0]);
+}
+
+TEST_CASE("a signal that a server says in its last answer ends no fit", "[parallel]") {
+  CHECK_NOTHROW(sk::spawn(2, [](sk::ThreadComm& w) {
+    for (const int ends : {0, SIGINT}) {  // by which the worker's fit has ended
+      cases::Training served{sk::parallel::ParameterServer{w, Staleness<0>{}}, sk::optim::Sgd{.lr = 0.05f}};
+      auto& train_step = served.trainer.train_step();
+      if (served.policy_state().serves()) {
+        train_step.serve([](std::int64_t) { return 1.0; }, 0, [] { return SIGTERM; });
+        RANK_CHECK(served.policy_state().signal() == ends);
+      } else {
+        cases::nine_steps(train_step);
+        RANK_CHECK(served.policy_state().signal() == SIGTERM);  // of the step before the last
+        served.policy_state().set_signal(ends);
+      }
+      (void)served.policy_state().finish();
+      RANK_CHECK(served.policy_state().signal() == (served.policy_state().serves() ? ends : 0));
+    }
+  }));
 }
 
 TEST_CASE("a parameter server refuses what cannot work, on all ranks", "[parallel]") {

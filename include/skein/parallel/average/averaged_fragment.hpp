@@ -14,7 +14,7 @@ namespace skein::inline SKEIN_ABI::parallel::detail {
 template <class Request> struct AveragedFragment {
   plan::Range range{};
   std::size_t place = 0, width = 0;      // in what travels: parameters, state arrays, 16 scalars with the weight
-  std::int64_t begun = 0, averaged = 0;  // in which step
+  std::int64_t begun = 0, averaged = 0;  // in which step it was sent; in which sent, or the same on all ranks, last
   std::int64_t samples = 0;              // seen before the values that travelled last
   std::int64_t outer_steps = 0;          // that the outer optimizer has made of it
   std::optional<Request> request{};

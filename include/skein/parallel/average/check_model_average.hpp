@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Options of ModelAverage that are no numbers of steps, or do not go with the period or the outer optimizer, are refused here.
 #pragma once
+#include <cstdint>
 #include <string>
 
 #include "../../core/error.hpp"
@@ -19,6 +20,9 @@ template <class When, class Outer> void check_model_average(const ModelAverageOp
   demand(options.delay >= 0, ".delay is a number of steps: 0 or more");
   demand(When::unit == Every::epoch || options.delay < When::length || options.delay == 0,
          ".delay must be shorter than the period: a part would not have arrived before it is sent again");
+  demand(
+      options.warm_up == 0 || options.delay == 0,
+      ".warm_up and .delay do not go together: in the warm-up a part would be sent again before it has arrived; leave one out");
   demand(options.keep >= 0 && options.keep < 1, ".keep is a share: at least 0, less than 1");
   if constexpr (!std::same_as<Outer, PlainAverage>) {
     optim::check(outer);
@@ -27,6 +31,14 @@ template <class When, class Outer> void check_model_average(const ModelAverageOp
   } else {
     static_cast<void>(outer);
   }
+}
+
+/// Throws ArgumentError: what was sent `steps` ago, at the end of an epoch, has not arrived and is to be sent again. All ranks
+/// throw after the same step.
+[[noreturn]] inline void refuse_long_delay(int delay, std::int64_t steps) {
+  throw ArgumentError("ModelAverage: .delay is " + std::to_string(delay) + " steps and longer than the period, which has " +
+                      std::to_string(steps) +
+                      ": a part would not have arrived before it is sent again; take a shorter .delay, or more epochs a period");
 }
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

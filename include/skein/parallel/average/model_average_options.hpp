@@ -36,7 +36,7 @@ struct ModelAverageOptions {
   std::int64_t first = 0;    ///< no average in the first so many steps: another policy keeps the ranks together
   std::int64_t warm_up = 0;  ///< average after each of the first so many steps
   int fragments = 1;         ///< number of parts of the parameters; each part is averaged in another step of the period
-  int delay = 0;             ///< steps from the start of an average to its arrival; training continues meanwhile
+  int delay = 0;             ///< steps from the start of an average to its arrival, less than a period; not with .warm_up
   double keep = 0;           ///< when a delayed average arrives: new weight = keep * own + (1 - keep) * average
   bool at_end = true;        ///< average at the end of a fit, so that all ranks have one model; SyncEvery or SyncFirst beside it
                              ///< do so in any case

@@ -66,7 +66,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     for (Fragment& f : fragments_) {  // all ranks take it in the same step, whenever it arrives
       if (!f.under_way()) continue;
       if (f.request) (void)f.request->poll();
-      if (step_ >= f.begun + options_.delay) changed = finish_exchange(f) || changed;
+      if (step_ >= f.begun + options_.delay) changed = finish_exchange(f, own_share()) || changed;
     }
     if (step_ <= options_.first) return skip(changed);
     for (std::size_t i = 0; i < fragments_.size(); ++i)
@@ -88,13 +88,13 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     return arrive(changed);
   }
   bool finish() {
-    const double keep = options_.at_end ? std::exchange(options_.keep, 0) : options_.keep;
-    bool changed = finish_exchanges();
+    bool changed = false;
+    for (Fragment& f : fragments_)  // what was sent after the last step is the last average
+      if (f.under_way()) changed = finish_exchange(f, options_.at_end && f.begun == step_ ? 0 : own_share()) || changed;
     if (!options_.at_end) return changed;
     for (Fragment& f : fragments_)
       if (works() && f.averaged < step_) changed = begin(f) || changed;
     changed = finish_exchanges() || changed;
-    options_.keep = keep;
     anchored_ = false;  // the parameters may be given other values before the next fit
     return changed;
   }
@@ -204,12 +204,14 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     for (Fragment& f : fragments_) f.samples = samples_, f.averaged = step_;
     return changed;
   }
+  /// A rank's own values keep that, where an average arrives late.
+  double own_share() const { return options_.delay > 0 ? options_.keep : 0; }
   /// Without a delay what was begun comes to its end at once.
   bool arrive(bool changed) { return options_.delay > 0 ? changed : finish_exchanges() || changed; }
   bool finish_exchanges() {
     bool changed = false;
     for (Fragment& f : fragments_)
-      if (f.under_way()) changed = finish_exchange(f) || changed;
+      if (f.under_way()) changed = finish_exchange(f, 0) || changed;
     return changed;
   }
 
@@ -236,10 +238,10 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
   }
   int arrays() const { return 1 + (options_.state ? static_cast<int>(replica().state.size()) : 0); }
 
-  /// Sends this rank's values times its weight, and the weight. True where something that was still under way changed the
-  /// parameters.
+  /// Sends this rank's values times its weight, and the weight. True where something still under way changed the parameters.
   bool begin(Fragment& f) {
-    const bool changed = f.under_way() && finish_exchange(f);
+    if (When::unit == Every::epoch && f.under_way()) detail::refuse_long_delay(options_.delay, step_ - f.begun);
+    const bool changed = f.under_way() && finish_exchange(f, own_share());
     const long n = f.range.end - f.range.begin;
     Scalar* to = travels_.data() + f.place;
     const Scalar weight = static_cast<Scalar>(options_.weighted ? samples_ - f.samples : 1);
@@ -253,11 +255,8 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     return changed;
   }
   /// Takes what has arrived.
-  bool finish_exchange(Fragment& f) {
-    {
-      const auto exposed = this->waiting();
-      if (f.request) f.request->wait();
-    }
+  bool finish_exchange(Fragment& f, double keep) {
+    if (const auto exposed = this->waiting(); f.request) f.request->wait();
     f.request.reset();
     f.arrived = false;
     const long n = f.range.end - f.range.begin;
@@ -265,24 +264,24 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
     Scalar weight = 0;
     Copy<Cpu, Device>::run(&weight, sum + f.width - 16, sizeof weight, {}, replica().where);
     if (!(weight > 0)) return false;  // nobody has seen a sample
-    for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight));
+    for (int k = 1; k < arrays(); ++k) take(values(f, k), sum + k * n, n, 1 / static_cast<double>(weight), keep);
     ++f.outer_steps;
     replica().each_trained(f.range, [&](const plan::Range& r) {
       const Scalar* const from = sum + (r.begin - f.range.begin);
       Scalar* const to = replica().parameters.data + r.begin;
       if constexpr (has_outer) {
         outer_.step(r, from, 1 / static_cast<double>(weight), f.outer_steps);
-        take(to, outer_.anchor() + r.begin, r.end - r.begin, 1);
+        take(to, outer_.anchor() + r.begin, r.end - r.begin, 1, keep);
       } else {
-        take(to, from, r.end - r.begin, 1 / static_cast<double>(weight));
+        take(to, from, r.end - r.begin, 1 / static_cast<double>(weight), keep);
       }
     });
+    if (keep == 0) f.averaged = step_;  // ranks are alike: another average now would be a step of the outer momentum alone
     ++averages_;
     return true;
   }
   /// values = keep * values + (1 - keep) * factor * mean
-  void take(Scalar* to, const Scalar* mean, long n, double factor) {
-    const double keep = options_.delay > 0 ? options_.keep : 0;
+  void take(Scalar* to, const Scalar* mean, long n, double factor, double keep) {
     if (keep == 0) Memory<Device>::clear(to, static_cast<std::size_t>(n) * sizeof(Scalar), replica().where);
     else detail::add_scaled<Scalar, Device>(to, to, n, keep - 1);
     detail::add_scaled<Scalar, Device>(to, mean, n, (1 - keep) * factor);

@@ -38,13 +38,15 @@ template <class LocalStages> class PipelineArrays {
   }
   /// The whole array, on rank 0 between gather() and drop().
   DeviceSpan<Scalar, Device> whole(int array) { return whole_[static_cast<std::size_t>(array)].span(); }
+  /// The optimizer's groups as ranges of the whole network.
+  std::vector<optim::ParameterGroupRange> ranges() const {
+    const auto rows = Model::program.parameters();
+    return optim::resolve(optim::groups_of(stages_.optimizer().optimizer()), rows, optim::names_of(Model::program.parts(), rows));
+  }
   /// The updates that the state of each parameter of the whole network has had after so many steps; and those of a file, from
   /// which it goes on.
   optim::StateUpdates updates_after(std::int64_t steps) const {
-    const auto rows = Model::program.parameters();
-    const auto ranges =
-        optim::resolve(optim::groups_of(stages_.optimizer().optimizer()), rows, optim::names_of(Model::program.parts(), rows));
-    return optim::updates_after(state_updates_, steps, rows, ranges, 0);
+    return optim::updates_after(state_updates_, steps, Model::program.parameters(), ranges(), 0);
   }
   void set_updates(optim::StateUpdates updates) {
     const auto rows = Model::program.parameters();

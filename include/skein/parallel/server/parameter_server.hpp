@@ -99,9 +99,10 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   /// Collective, servers too: parameters, buffers and the report become the same on all ranks.
   bool finish() {
     if (!serves()) {
+      const int signal = std::exchange(signal_, 0);  // before the last answers: what servers hear now ends no worker's fit
       pull();
+      signal_ = 0;
       average_buffers();
-      const int signal = std::exchange(signal_, 0);
       for (int s = 0; s < options_.servers; ++s) say(s, {Message::Done, comm().rank(), signal, version_, 1, 0});
       wait_for_sends();
     }
