@@ -91,9 +91,9 @@ TEST_CASE("a signal to a server alone, or to one process that trains, ends all",
     sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Adam{}, sk::parallel::ParameterServer{world}};
     sk::FitOptions o{.epochs = 10, .batch = 4, .progress = false, .threads = 1, .interrupt = {.also = SIGUSR1}};
     struct Sleeps {
-      int tells;  // the rank that gets a signal now that the training is under way; -1: none
+      int tells;  // the rank that gets a signal once the server has answered, and so listens; -1: none
       void on_update(std::int64_t step) const {
-        if (step == 1 && tells >= 0) MPI_Send("x", 1, MPI_CHAR, tells, 0, MPI_COMM_WORLD);
+        if (step == 3 && tells >= 0) MPI_Send("x", 1, MPI_CHAR, tells, 0, MPI_COMM_WORLD);
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
       }
     };
