@@ -19,17 +19,10 @@ template <class R> concept SpanLike = IsDeviceSpan<std::remove_cvref_t<R>>::valu
   static_cast<std::size_t>(r.size());
 };
 
-template <class R> struct DeviceOf { using type = Cpu; };
-template <class R>
-requires requires { typename R::device; }
-struct DeviceOf<R> {
-  using type = typename R::device;
-};
-
 /// R's span on Device; does not compile, with a sentence, where R is on another.
 template <class Device, class R> struct span_on {
   static_assert(
-      std::is_same_v<Device, typename DeviceOf<R>::type>,
+      std::is_same_v<Device, DeviceOf<R>>,
       "this communicator moves memory of another device: take the communicator of the span's device (NcclComm for Cuda), "
       "or copy the values with .to<>() first");
 };
