@@ -428,7 +428,7 @@ endif()
 add_test(NAME consumer.options COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/options.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.options")
 set_tests_properties(consumer.options PROPERTIES LABELS consumer TIMEOUT 60 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
 
-# ---- a project that brings its own fmt or xsimd
+# ---- a project that brings its own fmt, xsimd or nlohmann-json
 add_test(NAME consumer.own_dependencies COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/own_dependencies.sh" "${PROJECT_SOURCE_DIR}"
          "${PROJECT_BINARY_DIR}/run/consumer.own_dependencies")
 set_tests_properties(consumer.own_dependencies PROPERTIES LABELS consumer TIMEOUT 120 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
