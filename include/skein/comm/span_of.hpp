@@ -13,7 +13,7 @@ namespace skein::inline SKEIN_ABI::comm {
 template <class T> struct IsDeviceSpan : std::false_type {};
 template <class T, DeviceTag Device> struct IsDeviceSpan<DeviceSpan<T, Device>> : std::true_type {};
 
-/// What a communicator takes as a span: a DeviceSpan, or anything of the host with data() and size().
+/// What a communicator takes as a span: a DeviceSpan, or anything of its device with data() and size(), as a tensor.
 template <class R> concept SpanLike = IsDeviceSpan<std::remove_cvref_t<R>>::value || requires(R& r) {
   *r.data();
   static_cast<std::size_t>(r.size());
