@@ -7,8 +7,9 @@ cd "$(dirname "$0")/.."
 . bench/support/experiment.sh
 . scripts/ranks.sh
 experiment_begin 09_how_often_to_synchronize "$@"
-[ $quick -eq 1 ] && rest=(--samples 8000 --batch 100 --target 1 --grain 100 --seeds 1 --slow-epochs 5 "${rest[@]}")
-"$program" --ranks 4 --svg build/how_often "${json_flags[@]}" "${rest[@]}"
+network=()                                                    # of threads alone: processes have one of their own
+[ $quick -eq 1 ] && network=(--slow-epochs 5) && rest=(--samples 8000 --batch 100 --target 1 --grain 100 --seeds 1 "${rest[@]}")
+"$program" --ranks 4 --svg build/how_often "${network[@]}" "${json_flags[@]}" "${rest[@]}"
 [ $quick -eq 1 ] || rest=(--seeds 1 "${rest[@]}")
 ranks_start 4
 echo "-- over 4 processes, $ranks_placing"

@@ -281,7 +281,7 @@ endforeach()
 # ---- the house's own rules
 list(JOIN registered "\n" registered_lines)
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/registered_tests.txt" CONTENT "${registered_lines}\n")
-foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links option_tables laws header_tests formatted switches reference program_lines umbrella_names script_help script_paths bench_script)
+foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links option_tables laws header_tests formatted switches reference program_lines umbrella_names script_help script_paths setup_script bench_script)
   add_test(NAME house.${rule} COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py"
            "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/registered_tests.txt")
   add_test(NAME house.${rule}.self_test COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py" --self-test)
@@ -428,7 +428,7 @@ endif()
 add_test(NAME consumer.options COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/options.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.options")
 set_tests_properties(consumer.options PROPERTIES LABELS consumer TIMEOUT 60 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
 
-# ---- a project that brings its own fmt or xsimd
+# ---- a project that brings its own fmt, xsimd or nlohmann-json
 add_test(NAME consumer.own_dependencies COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/own_dependencies.sh" "${PROJECT_SOURCE_DIR}"
          "${PROJECT_BINARY_DIR}/run/consumer.own_dependencies")
 set_tests_properties(consumer.own_dependencies PROPERTIES LABELS consumer TIMEOUT 120 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")

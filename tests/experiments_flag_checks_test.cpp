@@ -26,6 +26,13 @@ TEST_CASE("A batch that no step can have is refused", "[experiments]") {
       Catch::Contains("--batch 1000000 is more than the 96 samples of each rank: give a smaller one, or more --samples"));
 }
 
+TEST_CASE("A flag that would do nothing beside another is refused", "[experiments]") {
+  ex::check_unused("record", false, "with --processes");
+  CHECK_THROWS_WITH(ex::check_unused("record", true, "with --processes"),
+                    Catch::Contains("--record does nothing with --processes: leave it out"));
+  CHECK_THROWS_AS(ex::check_unused("record", true, "with --processes"), skein::FlagError);
+}
+
 TEST_CASE("A warm-up that would outlast the training is left out, and that is said", "[experiments]") {
   CHECK((ex::warms_up(2, 3) && !ex::warms_up(3, 3) && !ex::warms_up(0, 3)));
   CHECK(ex::left_out_warmup(2, 3).empty());

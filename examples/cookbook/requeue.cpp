@@ -6,6 +6,7 @@
 #include <skein/skein.hpp>
 
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -40,8 +41,9 @@ int main(int argc, char** argv) {
     // [quote fit]
     const char* file = "requeue.skein";
     if (std::getenv("SLURM_RESTART_COUNT") && std::filesystem::exists(file)) trainer.load(file);  // not the job's first start
-    const auto begun = trainer.train_step().steps();
-    trainer.fit(digits, {.epochs = o.epochs, .batch = 50, .callbacks = {StopAtSignal{}}});
+    const std::int64_t begun = trainer.train_step().steps(), steps = o.epochs * (digits.size() / 50);
+    if (begun < steps)  // else the signal came in the last step
+      trainer.fit(digits, {.epochs = o.epochs, .batch = 50, .callbacks = {StopAtSignal{}}});
     trainer.save(file);
     // [end]
     if (world.rank() == 0)

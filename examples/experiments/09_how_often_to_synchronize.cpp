@@ -6,6 +6,10 @@
 // ctest: --ranks 2 --samples 2000 --batch 100 --epochs 24 --target 4.6 --grain 4 --seeds 2 --slow-epochs 1 --svg how_often
 // ctest on 2 ranks: --processes --samples 2000 --batch 100 --epochs 8 --target 4.6 --grain 4 --seeds 1
 // ctest expects: all ranks have the same weights
+// ctest: --processes --latency 5
+// ctest expects: --latency does nothing with --processes
+// ctest: --samples 2000
+// ctest expects: --batch 1000 is more than the 500 samples of each rank
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -26,6 +30,7 @@
 #include <skein/parallel/data/sync_every.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "support/flag_checks.hpp"
 #include "support/output_files.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
@@ -268,15 +273,30 @@ int say(const std::vector<Row>& table, const Options& o) {
   return results.finish();
 }
 
+/// Throws FlagError for what the ranks of mpirun, or a run without the slow network, do not look at.
+void check_unused_flags(const Options& o) {
+  const Options usual;
+  const std::string processes = "with --processes", where = o.processes ? processes : "with --slow-epochs 0";
+  const bool slow = !o.processes && o.slow_epochs > 0;
+  ex::check_unused("ranks", o.processes && o.ranks != usual.ranks, processes);
+  ex::check_unused("slow-epochs", o.processes && o.slow_epochs > 0 && o.slow_epochs != usual.slow_epochs, processes);
+  ex::check_unused("latency", !slow && o.latency != usual.latency, where);
+  ex::check_unused("bandwidth", !slow && o.bandwidth != usual.bandwidth, where);
+}
+
+void check_batch(const Options& o) { ex::check_at_most("batch", o.batch, o.samples / o.ranks, "samples of each rank"); }
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](Options o) {
+    check_unused_flags(o);
     std::vector<Row> table = rows();
     if (o.processes) {
       int status = 0;
       sk::MpiComm world{argc, argv};
       o.ranks = world.size();
+      check_batch(o);
       world.run([&](sk::MpiComm& w) {
         if (w.rank() == 0) ex::check_outputs({.json = o.json, .svg = o.svg});
         measure(table, w, o);
@@ -284,6 +304,7 @@ int main(int argc, char** argv) {
       });
       return status;
     }
+    check_batch(o);
     ex::check_outputs({.json = o.json, .svg = o.svg});
     sk::SlowNetwork free({});  // one type of ranks is compiled: what costs nothing costs a microsecond
     sk::spawn(o.ranks, [&](sk::ThreadComm& world) {

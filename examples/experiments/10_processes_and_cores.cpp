@@ -11,6 +11,8 @@
 // ctest expects: 2 processes over itself.*over 2 processes
 // ctest on 2 ranks: --processes 1,2 --samples 1000
 // ctest expects: --batch 1000 is more than the 500 samples of each process
+// ctest on 2 ranks: --processes 1,1
+// ctest expects: --processes has 1 twice
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -134,15 +136,16 @@ int say(const Options& o, const std::vector<Trial>& trials) {
   return results.finish();
 }
 
-/// Throws FlagError for a batch that the most processes do not have.
-void check_batch(const Options& o, int started) {
+/// Throws FlagError for a number of processes that is there twice, and for a batch that the most processes do not have.
+void check_flags(const Options& o, int started) {
+  ex::check_distinct("processes", o.processes);
   if (o.same_batch) return ex::check_at_most("batch", o.batch, o.samples, "samples");
   const int most = std::min(started, *std::max_element(o.processes.begin(), o.processes.end()));
   ex::check_at_most("batch", o.batch, o.samples / most, "samples of each process");
 }
 
 int run(sk::MpiComm& world, const Options& o) {
-  check_batch(o, world.size());
+  check_flags(o, world.size());
   if (world.rank() == 0) ex::check_outputs({.json = o.json, .svg = o.svg});
   std::vector<float> x, y;
   for (long i = 0; i < o.samples; ++i) {

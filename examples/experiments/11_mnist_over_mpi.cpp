@@ -15,6 +15,12 @@
 // ctest expects: all ranks have the same weights
 // ctest: --threads-as-ranks 2 --samples 200 --network lenet
 // ctest expects: --batch 128 is more than the 100 samples of each rank
+// ctest: --threads-as-ranks 2 --svg speed_up
+// ctest expects: --svg does nothing without --processes
+// ctest: --threads-as-ranks 2 --processes 1,2 --record times.csv
+// ctest expects: --record does nothing with --processes
+// ctest: --threads-as-ranks 2 --processes 2,2
+// ctest expects: --processes has 2 twice
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -60,7 +66,7 @@ struct Options {
     f("svg", svg, "draws their speed-up in NAME.svg");
     f("json", json, "adds their figures to this file");
     f("data", data, "folder of MNIST");
-    f("record", record, "adds the time to this file, reads the time of one rank there");
+    f("record", record, "without --processes: adds the time to this file, reads the time of one rank there");
   }
 };
 
@@ -217,6 +223,16 @@ template <class Comm> int turns(Comm& world, const Options& o, const sk::data::S
   return results.finish();
 }
 
+/// Throws FlagError for what a run with, or without, --processes does not look at, and for a number that is there twice.
+void check_flags(const Options& o) {
+  const bool turns = !o.processes.empty();
+  ex::check_distinct("processes", o.processes);
+  ex::check_unused("record", turns && !o.record.empty(), "with --processes");
+  ex::check_unused("rounds", !turns && o.rounds != Options{}.rounds, "without --processes");
+  ex::check_unused("svg", !turns && !o.svg.empty(), "without --processes");
+  ex::check_unused("json", !turns && !o.json.empty(), "without --processes");
+}
+
 template <class Comm> int run(Comm& world, const Options& o) {
   if (world.rank() == 0) ex::check_outputs({.json = o.json, .record = o.record, .svg = o.svg});
   int status = 0;
@@ -239,6 +255,7 @@ template <class Comm> int run(Comm& world, const Options& o) {
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
+    check_flags(o);
     if (o.threads_as_ranks > 0) {
       int status = 0;
       sk::spawn(o.threads_as_ranks, [&](sk::ThreadComm& world) {

@@ -10,6 +10,8 @@
 // ctest expects: largest batch
 // ctest: --batches 64,64
 // ctest expects: --batches has 64 twice
+// ctest: --method none --svg large_batch
+// ctest expects: --svg does nothing with --method none
 // ctest: --svg nowhere/large_batch
 // ctest expects: nowhere/large_batch.svg: --svg cannot be written there
 #include <unistd.h>
@@ -254,6 +256,7 @@ void study_memory(const Options& o, ex::Results& results) {
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     ex::check_distinct("batches", o.batches);
+    ex::check_unused("svg", o.method == "none" && !o.svg.empty(), "with --method none");
     ex::check_outputs({.json = o.json, .svg = o.svg});
     auto set = sk::data::mnist_or_synthetic(o.data);
     if (o.samples > 0) set.train = set.train.take(o.samples), set.test = set.test.take(std::max(o.samples / 6, 1L));

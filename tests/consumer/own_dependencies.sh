@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# A project that brings its own fmt or xsimd: its targets are looked at, not what else is installed. An xsimd other than 8 is left out, with
+# A project that brings its own fmt, xsimd or nlohmann-json: its targets are looked at, not what else is installed. An xsimd other than 8 is left out, with
 # a word. A project of old CMake rules finds the package too.
 # Usage: own_dependencies.sh SOURCE WORK
 set -euo pipefail
@@ -58,6 +58,13 @@ project xsimd_8 3.25 "$(own xsimd old)
 $skein" || fails "a project with an xsimd 8 of its own does not configure" "$work/xsimd_8.txt"
 grep -q 'definitions: .*SKEIN_WITH_XSIMD=1.*xsimd/8\.1\.0' "$work/xsimd_8.txt" || fails "a project's own xsimd 8 is not taken" "$work/xsimd_8.txt"
 
+mkdir -p "$work/new/nlohmann/detail"
+printf '#define NLOHMANN_JSON_VERSION_%s // a word\n' 'MAJOR 3' 'MINOR 99' 'PATCH 7' >"$work/new/nlohmann/detail/abi_macros.hpp"
+project json 3.25 "$(own nlohmann_json new)
+add_library(nlohmann_json::nlohmann_json ALIAS nlohmann_json)
+$skein" || fails "a project with an nlohmann-json of its own does not configure" "$work/json.txt"
+grep -q 'nlohmann_json/3\.99\.7' "$work/json.txt" || fails "a project's own nlohmann-json is not named" "$work/json.txt"
+
 project fmt_11 3.25 "$(own fmt new)
 add_library(fmt::fmt ALIAS fmt)
 $skein" -Dfmt_DIR="$work/installed" || fails "a project's own fmt 11 is refused where fmt 8 is installed" "$work/fmt_11.txt"
@@ -82,4 +89,4 @@ esac
 if grep -l 'takes version 8, and here is 8' "$work"/*.txt; then
   fails "an xsimd 8 that is installed is not taken" "$work/old_rules.txt"
 fi
-echo "a project's own fmt and xsimd are looked at, and rules of old CMake do not matter"
+echo "a project's own fmt, xsimd and nlohmann-json are looked at, and rules of old CMake do not matter"

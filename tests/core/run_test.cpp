@@ -85,8 +85,12 @@ TEST_CASE("run reads a program's options, and ends it where they are wrong", "[c
   CHECK(help.code == 0);
   CHECK_THAT(help.text, Catch::Contains("--epochs  how many; a whole number of at least 1 (5)"));
   setenv("OMPI_COMM_WORLD_RANK", "1", 1);
-  const Ended other = ended({"--epochs", "0"}, program);
+  const Ended other = ended({"--epochs", "0"}, program), silent = ended({"--help"}, program);
+  setenv("OMPI_COMM_WORLD_RANK", "0", 1);
+  const Ended first = ended({"--help"}, program);
   unsetenv("OMPI_COMM_WORLD_RANK");
   CHECK(other.code == 2);
   CHECK(other.text.starts_with("program: rank 1: --epochs is \"0\""));  // the launcher has not ended it: rank 0's are right
+  CHECK((silent.code == 0 && silent.text.empty()));
+  CHECK((first.code == 0 && first.text == help.text));
 }

@@ -69,7 +69,7 @@ def scaling(slurm, scripts, mnist):
 
 
 def requeue(slurm, scripts, training):
-    """The signal stops the training, the next start goes on from there; one that is done is not started again."""
+    """The signal stops the training, the next start goes on from there; one that is done is not started again, and where it is, ends well."""
     size = ["--ntasks-per-node=2", "--cpus-per-task=1"]
     job = slurm.submit(*size, scripts / "requeue.sh", *training, "--epochs", "1000000")
     log = slurm.folder / f"training-{job}.log"
@@ -86,8 +86,11 @@ def requeue(slurm, scripts, training):
     first, second = [(int(a), int(b)) for a, b in re.findall(r"^2 ranks, from step (\d+) to (\d+)$", text(), re.M)]
     expect(0 == first[0] < first[1] == second[0] < second[1], text())
     job = slurm.submit(*size, scripts / "requeue.sh", *training, "--epochs", "1")
-    done = ended(slurm, job, slurm.folder / f"training-{job}.log")
-    expect("from step 0 to 40" in done and slurm.job(job)[0]["Restarts"] == "0", done)
+    log = slurm.folder / f"training-{job}.log"
+    expect("from step 0 to 40" in ended(slurm, job, log) and slurm.job(job)[0]["Restarts"] == "0", text())
+    slurm.run("scontrol", "requeue", job)                      # as where the signal came in the last step
+    slurm.wait_for(lambda: "from step 40 to 40" in text() and slurm.job(job)[0]["JobState"] == "COMPLETED", 20,
+                   f"job {job} that had nothing left to do: {text()}")
 
 
 def whole_cores(slurm, scripts):

@@ -261,6 +261,13 @@ TEST_CASE("the time limit stops while the longest step still fits") {
   CHECK(control.reason() == "time limit: after 8.0 s the next step may not end within 10.0 s");
 }
 
+TEST_CASE("a time limit that is not above zero, or is none, is refused") {
+  TimeLimit{.seconds = 1e-6}.check_options();
+  for (const double seconds : {TimeLimit{}.seconds, -1.0, not_measured})
+    CHECK_THROWS_WITH(Callbacks{TimeLimit{.seconds = seconds}}.check({}),
+                      Catch::StartsWith("TimeLimit: .seconds is ") && Catch::EndsWith("more than 0"));
+}
+
 TEST_CASE("the time limit by epochs does not look at steps") {
   TimeLimit limit{.seconds = 10, .whole_epochs = true, .now = +[] { return pretended_time; }};
   FitControl control;

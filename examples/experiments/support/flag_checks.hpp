@@ -30,6 +30,12 @@ inline void check_at_most(const std::string& flag, long value, long most, const 
                            ": give a smaller one, or more --samples");
 }
 
+/// Throws FlagError where a flag is `given` that does nothing `where`: "with --processes". Who gives it waits for what it
+/// promises.
+inline void check_unused(const std::string& flag, bool given, const std::string& where) {
+  if (given) throw skein::FlagError("--" + flag + " does nothing " + where + ": leave it out");
+}
+
 /// Does the rate rise in the first epochs? Not where the training is over by then.
 inline bool warms_up(int warmup, int epochs) { return warmup > 0 && warmup < epochs; }
 /// What a program says of a warm-up that is left out; empty where it is as it was asked for.

@@ -13,23 +13,16 @@ namespace skein::inline SKEIN_ABI::comm {
 template <class T> struct IsDeviceSpan : std::false_type {};
 template <class T, DeviceTag Device> struct IsDeviceSpan<DeviceSpan<T, Device>> : std::true_type {};
 
-/// What a communicator takes as a span: a DeviceSpan, or anything of the host with data() and size().
+/// What a communicator takes as a span: a DeviceSpan, or anything of its device with data() and size(), as a tensor.
 template <class R> concept SpanLike = IsDeviceSpan<std::remove_cvref_t<R>>::value || requires(R& r) {
   *r.data();
   static_cast<std::size_t>(r.size());
 };
 
-template <class R> struct DeviceOf { using type = Cpu; };
-template <class R>
-requires requires { typename R::device; }
-struct DeviceOf<R> {
-  using type = typename R::device;
-};
-
 /// R's span on Device; does not compile, with a sentence, where R is on another.
 template <class Device, class R> struct span_on {
   static_assert(
-      std::is_same_v<Device, typename DeviceOf<R>::type>,
+      std::is_same_v<Device, DeviceOf<R>>,
       "this communicator moves memory of another device: take the communicator of the span's device (NcclComm for Cuda), "
       "or copy the values with .to<>() first");
 };

@@ -32,6 +32,9 @@ template <> inline constexpr FlagKind flag_kind<std::vector<int>> = FlagKind::in
 template <> inline constexpr FlagKind flag_kind<std::vector<std::string>> = FlagKind::many_words;
 template <class T> inline constexpr bool is_read_from_a_flag = flag_kind<T> != FlagKind::none;
 
+std::string_view launched_rank();
+bool another_rank_speaks();
+
 /// A flag and the variable that it sets.
 struct FlagEntry {
   std::string name, help, initial;  // initial: the default, as text
@@ -77,8 +80,8 @@ class Flags {
     return add({std::move(name), std::move(help), {}, detail::flag_kind<T>, &value});
   }
 
-  /// Sets what the command line names; of one flag given twice the last counts. False after --help, which prints help(): the
-  /// program ends then. Throws FlagError.
+  /// Sets what the command line names; of one flag given twice the last counts. False after --help, which prints help(), of
+  /// ranks that a launcher has started by rank 0 alone: the program ends then. Throws FlagError.
   bool read(int argc, const char* const* argv);
 
   /// What --help prints: a line a flag, with its default.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <type_traits>
 
 #include "flags.hpp"
@@ -15,6 +16,15 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
+/// The rank that a launcher's environment calls this process; "" where there is none.
+SKEIN_INLINE std::string_view launched_rank() {
+  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
+    if (const char* rank = std::getenv(name)) return rank;
+  return {};
+}
+/// What all ranks have to say, rank 0 says alone.
+SKEIN_INLINE bool another_rank_speaks() { return !launched_rank().empty() && launched_rank() != "0"; }
+
 SKEIN_INLINE std::string with_dashes(std::string_view name) {
   std::string text(name);
   std::replace(text.begin(), text.end(), '_', '-');
@@ -231,7 +241,7 @@ SKEIN_INLINE bool Flags::read(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string_view given = argv[i];
     if (given == "--help" || given == "-h") {
-      std::fputs(help(program).c_str(), stdout);
+      if (!detail::another_rank_speaks()) std::fputs(help(program).c_str(), stdout);
       return false;
     }
     if (const detail::FlagEntry* off = to_switch_off(given)) {

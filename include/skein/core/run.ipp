@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
@@ -14,15 +13,6 @@
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::detail {
-
-/// The rank that a launcher's environment calls this process; "" where there is none.
-SKEIN_INLINE std::string_view launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID", "RANK"})
-    if (const char* rank = std::getenv(name)) return rank;
-  return {};
-}
-/// What all ranks have to say, rank 0 says alone.
-inline bool another_rank_speaks() { return !launched_rank().empty() && launched_rank() != "0"; }
 
 inline void say_exception(std::string_view program, const std::string& message) {
   std::fflush(stdout);

@@ -25,6 +25,8 @@ struct Cuda {
 /// Is the device's memory the host's: may it be read and written through a pointer?
 template <class Device> inline constexpr bool on_host = std::same_as<Device, Cpu>;
 
+template <class T> concept DeviceTag = std::same_as<T, Cpu> || std::same_as<T, Cuda>;
+
 namespace detail {
 template <class T> struct DeviceOf { using type = Cpu; };
 template <class T>
@@ -32,10 +34,13 @@ requires requires { typename T::device; }
 struct DeviceOf<T> {
   using type = typename T::device;
 };
+template <class T>
+requires(!requires { typename T::device; } && DeviceTag<typename T::Device>) struct DeviceOf<T> {
+  using type = typename T::Device;
+};
 }  // namespace detail
-/// Where the memory is that a value of this type names: it says so (T::device), or it is the host's.
+/// Where the memory is that a value of this type names: it says so (T::device, or T::Device, as tensors and leases do), or it is
+/// the host's.
 template <class T> using DeviceOf = typename detail::DeviceOf<T>::type;
-
-template <class T> concept DeviceTag = std::same_as<T, Cpu> || std::same_as<T, Cuda>;
 
 }  // namespace skein::inline SKEIN_ABI

@@ -26,6 +26,8 @@ template <class Scalar_, class Device_> class Weights {
   /// model.modify())`.
   class [[nodiscard]] Lease {
    public:
+    using Device = Device_;
+
     explicit Lease(Weights& weights) : weights_(&weights) { weights.open(); }
     Lease(Lease&& o) noexcept : weights_(std::exchange(o.weights_, nullptr)), changed_(o.changed_) {}
     Lease& operator=(Lease&&) = delete;

@@ -91,13 +91,14 @@ struct LearningRateLog {
 };
 
 /// Stops before a limit of wall time (a batch system's): as soon as the longest step so far would not fit any more, or, with
-/// whole_epochs, the longest epoch. The time of an earlier process does not count.
+/// whole_epochs, the longest epoch. The time of an earlier process does not count. A fit refuses a limit that is not above 0.
 struct TimeLimit {
   double seconds = 0;
   bool whole_epochs = false;
   double (*now)() = +[] { return seconds_now(); };
 
   static bool keeps_weights() { return false; }
+  void check_options() const;
   void on_fit_begin(FitControl&) { start = last = last_epoch = now(); }
   void on_step_end(const StepRecord&, FitControl& control);
   void on_epoch_end(const EpochRecord&, FitControl& control);

@@ -67,6 +67,11 @@ SKEIN_INLINE void LearningRateLog::write_csv(const std::string& path) const {
   file.commit();
 }
 
+SKEIN_INLINE void TimeLimit::check_options() const {
+  if (!(seconds > 0))
+    throw ArgumentError(text("TimeLimit: .seconds is {}: give the seconds that the fit may take, more than 0", seconds));
+}
+
 SKEIN_INLINE void TimeLimit::on_step_end(const StepRecord&, FitControl& control) {
   if (!whole_epochs) check(last, longest, "step", control);
 }

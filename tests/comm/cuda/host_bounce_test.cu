@@ -12,6 +12,8 @@
 
 #include "skein/comm/thread/spawn.hpp"
 #include "skein/device/cuda/launch.hpp"
+#include "skein/nn/weights.hpp"
+#include "skein/tensor/create.hpp"
 #include "support/host_bounce_cases.hpp"
 #include "support/thrown.hpp"
 
@@ -33,6 +35,30 @@ TEST_CASE("staged collectives have the bits of the host's") {
     sk::spawn(ranks, [](sk::ThreadComm& threads) {
       World world{threads};
       host_bounce_cases::staged_everything(world);
+    });
+  } catch (const sk::Error& e) { text = e.what(); }
+  CHECK(text == "");
+}
+
+TEST_CASE("a tensor and a lease of weights are spans of their device") {
+  if (sk::cuda::device_count() == 0) return;
+  std::string text;
+  try {
+    sk::spawn(2, [](sk::ThreadComm& threads) {
+      World world{threads};
+      sk::Tensor<float, 1, sk::Cuda> t(std::vector<float>(100, static_cast<float>(1 + world.rank())), world.where());
+      world.all_reduce(t);
+      collectives::require(t.to<sk::Cpu>()(99) == 3, "a tensor's sum");
+      sk::Weights<float, sk::Cuda> weights(100, 0, world.where());
+      const sk::Tensor<float, 1> own = sk::full(sk::dims(100), static_cast<float>(5 + world.rank()));
+      {
+        auto lease = weights.modify();
+        sk::Copy<sk::Cuda, sk::Cpu>::run(lease.data(), own.data(), 100 * sizeof(float), world.where());
+      }
+      world.broadcast(weights.modify(), 1);
+      std::vector<float> came(100);
+      sk::Copy<sk::Cpu, sk::Cuda>::run(came.data(), weights.read().data, 100 * sizeof(float), {}, world.where());
+      collectives::require(came == std::vector<float>(100, 6.0f), "the weights of rank 1");
     });
   } catch (const sk::Error& e) { text = e.what(); }
   CHECK(text == "");
