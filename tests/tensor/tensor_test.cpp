@@ -140,6 +140,26 @@ TEST_CASE("to() brings the same values to a device") {
   CHECK(list(b) == list(a));
 }
 
+TEST_CASE("to_host() is what it is given on the host, and of a temporary its values") {
+  using T = sk::Tensor<double, 1>;
+  using View = sk::TensorView<double, 1>;
+  static_assert(std::is_same_v<decltype(sk::to_host(std::declval<T&>())), T&> &&
+                std::is_same_v<decltype(sk::to_host(std::declval<const T&>())), const T&>);
+  static_assert(std::is_same_v<decltype(sk::to_host(std::declval<T>())), T> &&
+                std::is_same_v<decltype(sk::to_host(std::declval<const T>())), T> &&
+                std::is_same_v<decltype(sk::to_host(std::declval<const View>())), View>);
+  T a{1, 2};
+  const double* memory = a.data();
+  CHECK(sk::to_host(a).data() == memory);
+  const T b{3, 4};
+  const auto&& copied = sk::to_host(std::move(b));
+  CHECK((copied(1) == 4 && b(1) == 4));
+  const auto&& sum = sk::to_host(a + b);
+  CHECK(T(sum)(1) == 6);
+  const auto&& moved = sk::to_host(std::move(a));
+  CHECK((moved.data() == memory && moved(1) == 2 && a.empty()));
+}
+
 TEST_CASE("a tensor of rank 0 that was moved from says so") {
   sk::Tensor<float, 0> from;
   from = 3.f;

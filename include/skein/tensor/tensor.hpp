@@ -269,11 +269,14 @@ template <TensorExpression E> auto eval(E&& e) {
   else return Result(std::move(e));
 }
 
-/// The values on the host: an expression of the host as it is, of another device evaluated there and copied; waits for it.
+/// The values on the host: an expression of the host as it is (of a temporary its values, so that nothing dangles), of another
+/// device evaluated there and copied; waits for it.
 template <TensorExpression E> decltype(auto) to_host(E&& e) {
   using T = std::remove_cvref_t<E>;
-  if constexpr (std::same_as<typename T::Device, Cpu> || std::same_as<typename T::Device, detail::AnyDevice>)
-    return std::forward<E>(e);
+  constexpr bool here = std::same_as<typename T::Device, Cpu> || std::same_as<typename T::Device, detail::AnyDevice>;
+  if constexpr (here && std::is_lvalue_reference_v<E>) return std::forward<E>(e);
+  else if constexpr (here && std::is_constructible_v<T, E>) return T(std::forward<E>(e));
+  else if constexpr (here) return e.copy();  // of a const tensor
   else if constexpr (requires { e.template to<Cpu>(); }) return e.template to<Cpu>();
   else return eval(e).template to<Cpu>();
 }
