@@ -160,6 +160,25 @@ TEST_CASE("to_host() is what it is given on the host, and of a temporary its val
   CHECK((moved.data() == memory && moved(1) == 2 && a.empty()));
 }
 
+/// Is it neither a reference nor a view?
+template <class T> inline constexpr bool owns = !std::is_reference_v<T> && !sk::detail::IsView<std::remove_cvref_t<T>>::value;
+TEST_CASE("a temporary tensor gives no views and no references") {
+  const auto none = []<class X>(X*) {
+    static_assert(owns<decltype(std::declval<X>()(0L, sk::all))> && owns<decltype(std::declval<X>()(0L, 0L))>);
+    static_assert(owns<decltype(std::declval<X>()[0])> && owns<decltype(std::declval<X>().shape())>);
+    static_assert(owns<decltype(std::declval<X>().transpose())> && owns<decltype(std::declval<X>().permute(1, 0))>);
+    static_assert(owns<decltype(std::declval<X>().reverse(0))> && owns<decltype(std::declval<X>().diagonal())>);
+    static_assert(owns<decltype(std::declval<X>().reshape(4))> && owns<decltype(std::declval<X>().flatten())>);
+    static_assert(
+        !requires { std::declval<X>().view(); } && !requires { std::declval<X>().span(); });
+  };
+  none(static_cast<sk::Tensor<float, 2>*>(nullptr));
+  none(static_cast<const sk::Tensor<float, 2>*>(nullptr));
+  const sk::Tensor<float, 2> a{{1, 2}, {3, 4}};
+  CHECK((std::move(a).reshape(4)(3) == 4 && std::move(a).flatten()(2) == 3 && std::move(a).transpose()(0, 1) == 3));
+  CHECK((std::move(a)(1, sk::all)(0) == 3 && a(1, 1) == 4));  // copies
+}
+
 TEST_CASE("a tensor of rank 0 that was moved from says so") {
   sk::Tensor<float, 0> from;
   from = 3.f;

@@ -36,7 +36,8 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
     node_->change();
     return node_->value;
   }
-  const Dims<Rank>& shape() const { return node_->value.shape(); }
+  const Dims<Rank>& shape() const& { return node_->value.shape(); }
+  Dims<Rank> shape() const&& { return node_->value.shape(); }
   bool requires_gradient() const { return node_->wants_gradient; }
   /// Has backward() reached it?
   bool has_gradient() const { return node_->has_gradient; }
