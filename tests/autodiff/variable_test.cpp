@@ -10,6 +10,8 @@ using autodiff::Variable;
 
 namespace {
 
+template <class V> concept HasLeaf = requires(V&& x) { std::forward<V>(x).leaf(); };
+
 template <int R> Tensor<double, R> values(const Dims<R>& shape, std::uint64_t seed, double low = 0.3, double high = 1.7) {
   return Tensor<double, R>(uniform<double>(Seed{seed}, shape, low, high));
 }
@@ -169,6 +171,33 @@ TEST_CASE("what has no gradient says why") {
   const auto stopped = sum(d * x);
   stopped.backward();  // d counts as a constant
   for (long i = 0; i < 3; ++i) CHECK(x.gradient()(i) == Approx(d.value()(i)));
+}
+
+TEST_CASE("what a temporary variable gives is a tensor of its own") {
+  using V = Variable<double, 1>;
+  using Values = Tensor<double, 1>;
+  static_assert(std::is_same_v<decltype(std::declval<V&>().value()), const Values&> &&
+                std::is_same_v<decltype(std::declval<const V&>().gradient()), const Values&>);
+  static_assert(std::is_same_v<decltype(std::declval<V>().value()), Values> &&
+                std::is_same_v<decltype(std::declval<const V>().value()), Values> &&
+                std::is_same_v<decltype(std::declval<V>().gradient()), Values> &&
+                std::is_same_v<decltype(std::declval<const V>().gradient()), Values>);
+  static_assert(HasLeaf<V&> && !HasLeaf<V>);
+  V x(Values{1, 2});
+  const auto e = (x * 2).value() + 1;  // would read what is gone
+  const Values t = e;
+  CHECK((t(0) == 3 && t(1) == 5));
+  double sum = 0;
+  for (const double v : (x * x).value()) sum += v;
+  CHECK(sum == 5);
+  autodiff::sum(x * x).backward();
+  const V other = x;
+  CHECK((V(x).value()(1) == 2 && V(x).gradient()(1) == 4));  // copies: x still has them
+  CHECK((other.value()(1) == 2 && x.gradient()(1) == 4));
+  V alone(Values{3});
+  const double* memory = alone.value().data();
+  CHECK(std::move(alone).value().data() == memory);  // moved: nobody else has them
+  CHECK_THROWS_WITH(V(Values{1}).gradient(), Catch::Contains("no backward() has reached"));
 }
 
 TEST_CASE("a hundred thousand operations in a row are neither too deep to differentiate nor to forget") {

@@ -76,7 +76,7 @@ template <int Vocabulary, int Width> struct MeanOfWords {
             .tokens = Vocabulary};
   }
   template <class In, class Frame> static void forward(Frame& f) {
-    std::fill(f.y, f.y + f.batch * sk::sample_pitch({1, {Width}}), 0);  // gaps stay zero
+    std::fill(f.y, f.y + f.batch * sk::sample_pitch({1, {Width}}), 0);  // where the sums begin
     each_word<In>(f, [&](long row, long out, auto share) {
       for (long c = 0; c < Width; ++c) f.y[out + c] += share * f.parameters[row + c];
     });

@@ -53,7 +53,7 @@ TEST_CASE("random fills depend on seed, stream and logical index only") {
   const sk::Tensor a = sk::uniform<float>(sk::Seed{5}, sk::dims(11, 13), -1, 3);
   sk::Tensor<float, 2> padded(sk::dims(11, 20));
   const auto window = padded(sk::all, sk::range(0, 13));
-  sk::fill_uniform(window, sk::Seed{5}, -1.f, 3.f);
+  sk::fill_uniform(window, sk::Seed{5}, -1.0, 3);  // numbers of any type, as floats
   CHECK(list(window) == list(a));
   CHECK(padded(3, 13) == 0);
   const auto other_order = sk::zeros<float>(13, 11);
@@ -72,6 +72,6 @@ TEST_CASE("random fills depend on seed, stream and logical index only") {
   CHECK(std::abs(mean(n) - 2) < 0.01);
   CHECK(std::abs(mean(square(n - 2)) - 0.25) < 0.01);
   sk::Tensor<double, 1> every_second(sk::dims(200));
-  sk::fill_normal(every_second(sk::range(0, 200, 2)), sk::Seed{5}, 2.0, 0.5);
+  sk::fill_normal(every_second(sk::range(0, 200, 2)), sk::Seed{5}, 2, 0.5f);
   for (long i = 0; i < 100; ++i) CHECK((every_second(2 * i) == n(i) && every_second(2 * i + 1) == 0));
 }

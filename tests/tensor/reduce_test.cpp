@@ -106,6 +106,31 @@ TEST_CASE("a float sum does not lose what is small") {
                        support::Roundings::sum));
 }
 
+TEMPLATE_TEST_CASE("Euclidean norms of values whose squares are no numbers of their type", "", float, double) {
+  using S = TestType;
+  using Limits = std::numeric_limits<S>;
+  const S large = Limits::max() / 8, small = Limits::min() / 8, squares = std::sqrt(Limits::min()) / 8;
+  const auto same = [](S a, S b) { return support::close(a, b, support::Roundings::sum); };
+  for (const S unit : {S(1), large, small, squares})
+    for (const long n : {2L, 70L}) {
+      sk::Tensor<S, 2> a(sk::dims(3, n));  // rows of (3, 4), zeros, (4, 3)
+      a(0, 0) = a(2, 1) = 3 * unit, a(0, 1) = a(2, 0) = 4 * unit;
+      CHECK(same(norm(a(0)), 5 * unit));
+      CHECK(same(norm(a), std::sqrt(S(50)) * unit));
+      CHECK((norm(a(1)) == 0 && same(norm(a(0), sk::Norm::l2, 0).item(), 5 * unit)));
+      const sk::Tensor<S, 1> rows = norm(a, sk::Norm::l2, 1), columns = norm(a, sk::Norm::l2, 0);
+      CHECK((same(rows(0), 5 * unit) && rows(1) == 0 && same(rows(2), 5 * unit)));
+      CHECK((same(columns(0), 5 * unit) && same(columns(1), 5 * unit) && (n == 2 || columns(2) == 0)));
+    }
+  const S none = Limits::quiet_NaN(), infinite = Limits::infinity();
+  const sk::Tensor<S, 2> a{{infinite, 1}, {none, 0}, {large, 0}};
+  const sk::Tensor<S, 1> rows = norm(a, sk::Norm::l2, -1);
+  CHECK((rows(0) == infinite && std::isnan(rows(1)) && same(rows(2), large)));
+  CHECK((norm(a(0)) == infinite && std::isnan(norm(a(1))) && std::isnan(norm(a))));
+  CHECK(norm(sk::Tensor<S, 1>(sk::dims(0))) == 0);
+  CHECK(norm(sk::Tensor<S, 2>(sk::dims(2, 0)), sk::Norm::l2, 1)(1) == 0);
+}
+
 TEMPLATE_TEST_CASE("extremes pass over NaNs, wherever they stand", "", float, double) {
   using S = TestType;
   const S none = std::numeric_limits<S>::quiet_NaN();

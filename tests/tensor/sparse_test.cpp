@@ -79,6 +79,23 @@ TEST_CASE("a sparse matrix goes to dense and back, is transposed, copied, narrow
   CHECK(sk::Csr<float>().entries() == 0);
 }
 
+TEST_CASE("a temporary sparse matrix gives its arrays, and no views") {
+  const auto none = []<class X>(X*) {
+    if constexpr (std::is_const_v<X>)
+      static_assert(
+          !requires { std::declval<X>().offsets(); } && !requires { std::declval<X>().indices(); } &&
+          !requires { std::declval<X>().values(); });
+    else
+      static_assert(std::is_same_v<decltype(std::declval<X>().offsets()), sk::Tensor<typename X::Offset, 1>> &&
+                    std::is_same_v<decltype(std::declval<X>().indices()), sk::Tensor<typename X::Index, 1>> &&
+                    std::is_same_v<decltype(std::declval<X>().values()), sk::Tensor<typename X::Value, 1>>);
+    static_assert(!requires { std::declval<X>().view(); });
+  };
+  none(static_cast<sk::Csr<float>*>(nullptr));
+  none(static_cast<const sk::Csr<float>*>(nullptr));
+  SUCCEED("static facts");
+}
+
 TEST_CASE("a sparse matrix that was moved from has no rows, and one that was moved to has all that it needs") {
   const Triples t = triples(9, 14, 40, 3);
   auto a = sk::Csr<float>::from_dense(t.dense), small = sk::Csr<float>::from_dense(sk::eye<float>(2));

@@ -94,3 +94,16 @@ TEST_CASE("Sums over the samples, over all but the last extent, over all", "[ten
   sums<sk::SampleLayout<4, 3, 1>>();
   sums<sk::SampleLayout<5, 64>>();
 }
+
+TEST_CASE("a sample of one value has the same bits alone and in any batch") {
+  constexpr long batch = 100;
+  using One = sk::SampleLayout<1>;
+  std::vector<float> x(batch), y(batch), alone(batch);
+  for (long s = 0; s < batch; ++s) x[s] = std::sin(static_cast<float>(s)) * 3;
+  const auto write = [&](float* to, long first, long n) {
+    sk::static_assign<sk::Shape<1>, sk::Cpu>(to, n, exp(sk::StaticView<const float, float, sk::Cpu, One>(x.data() + first, n)));
+  };
+  write(y.data(), 0, batch);
+  for (long s = 0; s < batch; ++s) write(alone.data() + s, s, 1);
+  CHECK(alone == y);
+}

@@ -140,6 +140,45 @@ TEST_CASE("to() brings the same values to a device") {
   CHECK(list(b) == list(a));
 }
 
+TEST_CASE("to_host() is what it is given on the host, and of a temporary its values") {
+  using T = sk::Tensor<double, 1>;
+  using View = sk::TensorView<double, 1>;
+  static_assert(std::is_same_v<decltype(sk::to_host(std::declval<T&>())), T&> &&
+                std::is_same_v<decltype(sk::to_host(std::declval<const T&>())), const T&>);
+  static_assert(std::is_same_v<decltype(sk::to_host(std::declval<T>())), T> &&
+                std::is_same_v<decltype(sk::to_host(std::declval<const T>())), T> &&
+                std::is_same_v<decltype(sk::to_host(std::declval<const View>())), View>);
+  T a{1, 2};
+  const double* memory = a.data();
+  CHECK(sk::to_host(a).data() == memory);
+  const T b{3, 4};
+  const auto&& copied = sk::to_host(std::move(b));
+  CHECK((copied(1) == 4 && b(1) == 4));
+  const auto&& sum = sk::to_host(a + b);
+  CHECK(T(sum)(1) == 6);
+  const auto&& moved = sk::to_host(std::move(a));
+  CHECK((moved.data() == memory && moved(1) == 2 && a.empty()));
+}
+
+/// Is it neither a reference nor a view?
+template <class T> inline constexpr bool owns = !std::is_reference_v<T> && !sk::detail::IsView<std::remove_cvref_t<T>>::value;
+TEST_CASE("a temporary tensor gives no views and no references") {
+  const auto none = []<class X>(X*) {
+    static_assert(owns<decltype(std::declval<X>()(0L, sk::all))> && owns<decltype(std::declval<X>()(0L, 0L))>);
+    static_assert(owns<decltype(std::declval<X>()[0])> && owns<decltype(std::declval<X>().shape())>);
+    static_assert(owns<decltype(std::declval<X>().transpose())> && owns<decltype(std::declval<X>().permute(1, 0))>);
+    static_assert(owns<decltype(std::declval<X>().reverse(0))> && owns<decltype(std::declval<X>().diagonal())>);
+    static_assert(owns<decltype(std::declval<X>().reshape(4))> && owns<decltype(std::declval<X>().flatten())>);
+    static_assert(
+        !requires { std::declval<X>().view(); } && !requires { std::declval<X>().span(); });
+  };
+  none(static_cast<sk::Tensor<float, 2>*>(nullptr));
+  none(static_cast<const sk::Tensor<float, 2>*>(nullptr));
+  const sk::Tensor<float, 2> a{{1, 2}, {3, 4}};
+  CHECK((std::move(a).reshape(4)(3) == 4 && std::move(a).flatten()(2) == 3 && std::move(a).transpose()(0, 1) == 3));
+  CHECK((std::move(a)(1, sk::all)(0) == 3 && a(1, 1) == 4));  // copies
+}
+
 TEST_CASE("a tensor of rank 0 that was moved from says so") {
   sk::Tensor<float, 0> from;
   from = 3.f;

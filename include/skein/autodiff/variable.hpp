@@ -24,27 +24,32 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
     node_->wants_gradient = wants_gradient;
   }
 
-  const Values& value() const { return node_->value; }
+  /// The values, in place; of a temporary they are a tensor of its own, so that nothing dangles: moved out where no other
+  /// Variable and no result holds them, else copied.
+  const Values& value() const& { return node_->value; }
+  Values value() const&& { return taken(node_->value); }
   /// The value of a leaf, to be changed in place at once (a step of descent): what was computed from it before this call does not
   /// follow, and its backward() throws from now on. Throws ArgumentError for a result that wants a gradient.
-  Values& leaf() {
+  Values& leaf() & {
     if (!node_->leaf())
       throw ArgumentError("Variable::leaf: this is the result of an operation: only leaves can be changed; take detach()");
     node_->change();
     return node_->value;
   }
-  const Dims<Rank>& shape() const { return node_->value.shape(); }
+  const Dims<Rank>& shape() const& { return node_->value.shape(); }
+  Dims<Rank> shape() const&& { return node_->value.shape(); }
   bool requires_gradient() const { return node_->wants_gradient; }
   /// Has backward() reached it?
   bool has_gradient() const { return node_->has_gradient; }
   /// A leaf's gradient: the sum over all calls of backward() since zero_gradient(). Throws ArgumentError where there is none.
-  const Values& gradient() const {
+  const Values& gradient() const& {
     if (!node_->has_gradient)
       throw ArgumentError(node_->wants_gradient
                               ? "Variable::gradient: no backward() has reached this variable yet (results do not keep theirs)"
                               : "Variable::gradient: this is a constant: it has no gradient");
     return node_->gradient;
   }
+  Values gradient() const&& { return gradient(), taken(node_->gradient); }
   void zero_gradient() { node_->clear_gradient(); }
   /// The same values, without a history.
   Variable detach() const { return Variable(node_->value.copy(), false); }
@@ -85,6 +90,8 @@ template <class Scalar_, int Rank, class Device_ = Cpu> class Variable {
 
  private:
   using Node = detail::ValueNode<Scalar, Rank, Device>;
+  Values taken(Values& of_node) const { return node_.use_count() == 1 ? std::move(of_node) : of_node.copy(); }
+
   std::shared_ptr<Node> node_;
 };
 
@@ -122,38 +129,24 @@ template <class F, AnyVariable X> X apply(F f, const X& x) {
       [f, x](const typename X::Values& g) { x.accumulate(g * map(detail::DerivativeOf<F>{f}, x.value())); }, x);
 }
 
-namespace detail {
-#define SKEIN_DUAL_FUNCTION(Name, ...)                                                  \
-  struct Name {                                                                         \
+#define SKEIN_UNARY(name, Function, ...)                                                \
+  namespace detail {                                                                    \
+  struct Function {                                                                     \
     template <class T> constexpr T operator()(const T& x) const { return __VA_ARGS__; } \
-  };
-SKEIN_DUAL_FUNCTION(Exp, exp(x))
-SKEIN_DUAL_FUNCTION(Log, log(x))
-SKEIN_DUAL_FUNCTION(Sqrt, sqrt(x))
-SKEIN_DUAL_FUNCTION(Sin, sin(x))
-SKEIN_DUAL_FUNCTION(Cos, cos(x))
-SKEIN_DUAL_FUNCTION(Tanh, tanh(x))
-SKEIN_DUAL_FUNCTION(Erf, erf(x))
-SKEIN_DUAL_FUNCTION(Abs, abs(x))
-SKEIN_DUAL_FUNCTION(Square, x* x)
-SKEIN_DUAL_FUNCTION(Sigmoid, sigmoid(x))
-SKEIN_DUAL_FUNCTION(Relu, where(x <= T(0), T(0), x))  // at 0 its derivative is 0, as that of the layer
-#undef SKEIN_DUAL_FUNCTION
-}  // namespace detail
-
-#define SKEIN_UNARY(name, Function) \
+  };                                                                                    \
+  }                                                                                     \
   template <AnyVariable X> X name(const X& x) { return apply(detail::Function{}, x); }
-SKEIN_UNARY(exp, Exp)
-SKEIN_UNARY(log, Log)
-SKEIN_UNARY(sqrt, Sqrt)
-SKEIN_UNARY(sin, Sin)
-SKEIN_UNARY(cos, Cos)
-SKEIN_UNARY(tanh, Tanh)
-SKEIN_UNARY(erf, Erf)
-SKEIN_UNARY(abs, Abs)
-SKEIN_UNARY(square, Square)
-SKEIN_UNARY(sigmoid, Sigmoid)
-SKEIN_UNARY(relu, Relu)
+SKEIN_UNARY(exp, Exp, exp(x))
+SKEIN_UNARY(log, Log, log(x))
+SKEIN_UNARY(sqrt, Sqrt, sqrt(x))
+SKEIN_UNARY(sin, Sin, sin(x))
+SKEIN_UNARY(cos, Cos, cos(x))
+SKEIN_UNARY(tanh, Tanh, tanh(x))
+SKEIN_UNARY(erf, Erf, erf(x))
+SKEIN_UNARY(abs, Abs, abs(x))
+SKEIN_UNARY(square, Square, x* x)
+SKEIN_UNARY(sigmoid, Sigmoid, sigmoid(x))
+SKEIN_UNARY(relu, Relu, where(x <= T(0), T(0), x))  // at 0 its derivative is 0, as that of the layer
 #undef SKEIN_UNARY
 
 template <AnyVariable X> X operator-(const X& x) {

@@ -68,7 +68,7 @@ template <class... Options> struct BatchNorm {
     return c;
   }
 
-  /// Columns of the batch as a dense matrix: a flat sample is a padded row, whose gap is columns of zeros.
+  /// Columns of the batch as a dense matrix: a flat sample is a padded row, whose gap is columns of which nothing is used.
   static constexpr long width(const Extents& in) { return in.flat() ? row_pitch(in.last()) : in.last(); }
 
  private:

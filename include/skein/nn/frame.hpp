@@ -91,7 +91,9 @@ template <class Scalar> struct CastWeights<Scalar, Scalar> {};
 }  // namespace detail
 
 /// The call frame of a layer: every piece of memory that it may touch. Per-sample arrays start at this worker's slice. Activation
-/// is another type than Scalar for layers only that say computes_in: the others get their samples as Scalar.
+/// is another type than Scalar for layers only that say computes_in: the others get their samples as Scalar. The gaps behind
+/// samples of x, y, dy and dx may hold anything, even NaN: what a layer reads there must not reach a value of y, dx or gradients,
+/// and it may write there what it likes. Gaps of parameters and of their gradients are zero, and a layer leaves the latter so.
 template <class Scalar_, class Device_, class Activation_ = Scalar_> struct Frame : detail::CastWeights<Scalar_, Activation_> {
   using Scalar = Scalar_;
   using Device = Device_;

@@ -2,6 +2,8 @@
 // Tensors from nothing: zeros, ones, full, eye, diag, arange, linspace, and random fills keyed by a Seed: a value depends on
 // (seed, stream, row-major index) only, never on threads, ranks, padding or device.
 #pragma once
+#include <type_traits>
+
 #include "../core/random.hpp"
 #include "tensor.hpp"
 
@@ -159,13 +161,13 @@ template <class Scalar, class Device = Cpu, int Rank> auto normal(Seed seed, con
       {random_key(seed.value, 0x6e6f72), stream, mean, deviation}, extents, where};
 }
 /// Fills a tensor or a view in place: fill_uniform(t.view(), Seed{1}).
-template <class S, int R, class D>
-void fill_uniform(const TensorView<S, R, D>& to, Seed seed, S low = 0, S high = 1, std::uint64_t stream = 0) {
+template <class S, int R, class D> void fill_uniform(const TensorView<S, R, D>& to, Seed seed, std::type_identity_t<S> low = 0,
+                                                     std::type_identity_t<S> high = 1, std::uint64_t stream = 0) {
   assign(to, uniform<S, D>(seed, to.extents, low, high, stream, to.where));
 }
 /// Fills with normal random numbers; element i depends on the seed, the stream and i alone.
-template <class S, int R, class D>
-void fill_normal(const TensorView<S, R, D>& to, Seed seed, S mean = 0, S deviation = 1, std::uint64_t stream = 0) {
+template <class S, int R, class D> void fill_normal(const TensorView<S, R, D>& to, Seed seed, std::type_identity_t<S> mean = 0,
+                                                    std::type_identity_t<S> deviation = 1, std::uint64_t stream = 0) {
   assign(to, normal<S, D>(seed, to.extents, mean, deviation, stream, to.where));
 }
 

@@ -3,6 +3,8 @@
 // what they reduce (`sum(a * b)` stores no product) and are computed where they are written: the result of an axis is a
 // tensor, which an expression around it then owns; the whole is a number on the host, for which a GPU is waited.
 #pragma once
+#include <algorithm>
+
 #include "reducer.hpp"
 #include "tensor.hpp"
 
@@ -137,9 +139,35 @@ template <TensorExpression E> decltype(auto) widened(E&& e) {
 }
 /// Few values of S have a sum that no long holds.
 template <class S> inline constexpr bool sum_may_wrap = std::is_integral_v<S> && sizeof(S) == sizeof(long);
+/// Has no square that went into this norm over- or underflown? Not a number where that is none.
+template <class S> bool squares_fit(S norm) {
+  constexpr S least = sizeof(S) == sizeof(float) ? S(0x1p-51) : S(0x1p-485);  // the root of the smallest number / epsilon
+  return !(norm < least || norm > std::numeric_limits<S>::max());
+}
+/// The Euclidean norm, where squares do not fit of the values divided by the largest.
+template <class E> auto euclidean(const E& e) {
+  using S = ScalarOf<E>;
+  const S norm = reduce_all<SumOf<S>, S>(square(e), {1, true}, "norm");
+  if (squares_fit(norm) || e.shape().count() == 0) return norm;
+  const S largest = reduce_all<NormOf<S>, S>(abs(e), {}, "norm");
+  if (!(largest > 0 && largest <= std::numeric_limits<S>::max())) return largest;
+  return static_cast<S>(largest * reduce_all<SumOf<S>, S>(square(e / largest), {1, true}, "norm"));
+}
+template <class E> auto euclidean(const E& e, int axis) {
+  using S = ScalarOf<E>;
+  auto norms = reduce_axis_by<SumOf<S>, S>(square(e), axis, false, true, "norm");
+  if constexpr (std::same_as<typename decltype(norms)::Device, Cpu>) {
+    if (std::all_of(norms.begin(), norms.end(), squares_fit<S>) || e.shape().count() == 0) return norms;
+    auto largest = reduce_axis_by<NormOf<S>, S>(abs(e), axis, false, false, "norm");
+    largest = where(largest > 0 && largest <= std::numeric_limits<S>::max(), largest, 1);
+    const auto divided = e / with_axis(largest.copy(), axis < 0 ? axis + E::rank : axis);
+    norms = reduce_axis_by<SumOf<S>, S>(square(divided), axis, false, true, "norm") * largest;
+  }
+  return norms;
+}
 }  // namespace detail
 
-/// The sum of all values (of a mask: how many hold). Floats are added in groups of at most 128 and these in double, integers in
+/// The sum of all values (of a mask: how many hold). Floats are added in groups of at most 512 and these in double, integers in
 /// long, which is then the result.
 template <TensorExpression E> auto sum(E&& e) {
   using S = detail::ScalarOf<E>;
@@ -199,7 +227,8 @@ template <TensorExpression E> auto argmin(E&& e, int axis) {
   return detail::arg_axis<functions::Less>(std::forward<E>(e), axis, "argmin");
 }
 
-/// The norm of all values as one vector; of integers, in double. Not a number where a value is none.
+/// The norm of all values as one vector; of integers, in double. Not a number where a value is none. The Euclidean norm of values
+/// whose squares over- or underflow takes two more passes (along an axis of a GPU it is infinite or zero).
 template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
   using S = detail::ScalarOf<E>;
   if constexpr (!std::is_floating_point_v<S>) {
@@ -211,7 +240,7 @@ template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
       case Norm::inf:
         return detail::reduce_all<detail::NormOf<S>, S>(abs(std::forward<E>(e)), {}, "norm");
       default:
-        return detail::reduce_all<detail::SumOf<S>, S>(square(std::forward<E>(e)), {1, true}, "norm");
+        return detail::euclidean(e);
     }
   }
 }
@@ -226,7 +255,7 @@ template <TensorExpression E> auto norm(E&& e, Norm which, int axis) {
       case Norm::inf:
         return detail::reduce_axis_by<detail::NormOf<S>, S>(abs(std::forward<E>(e)), axis, false, false, "norm");
       default:
-        return detail::reduce_axis_by<detail::SumOf<S>, S>(square(std::forward<E>(e)), axis, false, true, "norm");
+        return detail::euclidean(e, axis);
     }
   }
 }

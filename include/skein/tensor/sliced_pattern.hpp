@@ -63,7 +63,8 @@ class SlicedPattern {
   /// Those of a slice of 16 rows, strip after strip: (strips, steps, lanes).
   const std::uint8_t* tiles(long slice) const { return tiles_.data() + slice * strips() * steps() * lanes; }
   /// What the tiles do not hold.
-  CsrView<void> rest() const { return rest_.view(); }
+  CsrView<void> rest() const& { return rest_.view(); }
+  void rest() const&& = delete;  // it would be gone
   /// Does a lookup of 16 values in two registers take one instruction here.
   static constexpr bool looks_up =
 #if defined(__AVX512F__) && defined(__AVX512BW__)

@@ -201,13 +201,16 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
   Device device() const { return offsets_.device(); }
   /// Where each row begins, and the end: rows() + 1.
   TensorView<const Offset, 1, Device> offsets() const& { return offsets_.view(); }
+  void offsets() const&& = delete;
   auto offsets() && { return std::move(offsets_); }  // of a temporary the memory itself, here and below
   /// The column of each entry.
   TensorView<const Index, 1, Device> indices() const& { return indices_.view(); }
+  void indices() const&& = delete;
   auto indices() && { return std::move(indices_); }
   /// The value of each entry; they may be changed, the pattern stays.
   TensorView<const Value, 1, Device> values() const& requires(!pattern) { return values_.view(); }
   TensorView<Value, 1, Device> values() & requires(!pattern) { return values_.view(); }
+  void values() const&& = delete;
   auto values() && requires(!pattern) { return std::move(values_); }
   void view() const&& = delete;  // it would be gone
   CsrView<Scalar, Device, Index> view() const& {

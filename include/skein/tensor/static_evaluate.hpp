@@ -74,7 +74,7 @@ template <> struct StaticEvaluator<Cpu> {
     constexpr Reach reach = reach_of_node<Node>(To::extents);
     constexpr long stride = sample_pitch(To::extents), width = To::extents.last(), rows = To::count / width;
     if constexpr (reach == Reach::batch) {
-      run(to, row_of<To>(node, 0, 0), batch * stride);
+      run<true>(to, row_of<To>(node, 0, 0), batch * stride);
     } else if constexpr (reach != Reach::row || rows == 1) {
       constexpr long n = reach == Reach::padded ? stride : To::count;
       for (long s = 0; s < batch; ++s) run(to + s * stride, row_of<To>(node, s, 0), n);
@@ -119,11 +119,12 @@ template <> struct StaticEvaluator<Cpu> {
   }
 
  private:
-  /// One run of values; what is shorter than a vector is left to the compiler.
-  template <class S, class B> static SKEIN_ALWAYS_INLINE void run(S* to, const B& bound, long n) {
+  /// One run of values; what is shorter than a vector is left to the compiler, but where the length is the batch's: a sample's
+  /// values are then those that it has in a large batch, to the bit.
+  template <bool IsBatch = false, class S, class B> static SKEIN_ALWAYS_INLINE void run(S* to, const B& bound, long n) {
     if constexpr (std::is_same_v<typename B::Lane, S> && is_batched<S>) {
       constexpr long W = batch_size<S>;
-      if (n >= W) {
+      if (IsBatch || n >= W) {
         long i = 0;
 #pragma GCC unroll 2
         for (; i + W <= n; i += W) as_batch<S>(bound.template batch<Access::unit>(i)).store_unaligned(to + i);

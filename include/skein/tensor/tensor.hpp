@@ -109,7 +109,8 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
 
   Scalar* data() { return memory_.data(); }
   const Scalar* data() const { return memory_.data(); }
-  const Dims<Rank>& shape() const { return extents_; }
+  const Dims<Rank>& shape() const& { return extents_; }
+  Dims<Rank> shape() const&& { return extents_; }
   long extent(int axis) const { return extents_.e[axis]; }
   long size() const { return memory_.data() ? extents_.count() : 0; }
   bool empty() const { return size() == 0; }
@@ -131,31 +132,33 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   // Views of a named tensor; of a temporary, tensors of their own, so that nothing dangles.
   template <detail::SliceArgument... A> decltype(auto) operator()(A... a) & { return view()(a...); }
   template <detail::SliceArgument... A> decltype(auto) operator()(A... a) const& { return view()(a...); }
-  template <detail::SliceArgument... A> auto operator()(A... a) && { return owned(view()(a...)); }
+  template <detail::SliceArgument... A> auto operator()(A... a) const&& { return owned(view()(a...)); }
   decltype(auto) operator[](long i) & { return view()[i]; }
   decltype(auto) operator[](long i) const& { return view()[i]; }
-  auto operator[](long i) && { return owned(view()[i]); }
+  auto operator[](long i) const&& { return owned(view()[i]); }
   auto transpose() & { return view().transpose(); }
   auto transpose() const& { return view().transpose(); }
-  Tensor transpose() && { return owned(view().transpose()); }
+  Tensor transpose() const&& { return owned(view().transpose()); }
   template <std::integral... I> auto permute(I... order) & { return view().permute(order...); }
   template <std::integral... I> auto permute(I... order) const& { return view().permute(order...); }
-  template <std::integral... I> Tensor permute(I... order) && { return owned(view().permute(order...)); }
+  template <std::integral... I> Tensor permute(I... order) const&& { return owned(view().permute(order...)); }
   auto reverse(int axis) & { return view().reverse(axis); }
   auto reverse(int axis) const& { return view().reverse(axis); }
-  Tensor reverse(int axis) && { return owned(view().reverse(axis)); }
+  Tensor reverse(int axis) const&& { return owned(view().reverse(axis)); }
   auto diagonal() & { return view().diagonal(); }
   auto diagonal() const& { return view().diagonal(); }
-  auto diagonal() && { return owned(view().diagonal()); }
+  auto diagonal() const&& { return owned(view().diagonal()); }
   template <std::integral... E> auto reshape(E... e) & { return view().reshape(e...); }
   template <std::integral... E> auto reshape(E... e) const& { return view().reshape(e...); }
   /// Reshapes a temporary: the same memory under other extents, moved.
   template <std::integral... E> auto reshape(E... e) && { return std::move(*this).reshaped(view().reshape(e...).extents); }
+  template <std::integral... E> auto reshape(E... e) const&& { return copy().reshape(e...); }
   template <int R> Tensor<Scalar, R, Device> reshape(const Dims<R>& to) && {
     return std::move(*this).reshaped(view().reshape(to).extents);
   }
   auto flatten() & { return view().flatten(); }
   auto flatten() const& { return view().flatten(); }
+  auto flatten() const&& { return copy().flatten(); }
   auto flatten() && { return std::move(*this).reshaped(Dims<1>{{size()}}); }
   Scalar item() const requires std::same_as<Device, Cpu> { return view().item(); }
   /// The one value of a tensor of any device, copied to the host: waits for it.
@@ -269,11 +272,14 @@ template <TensorExpression E> auto eval(E&& e) {
   else return Result(std::move(e));
 }
 
-/// The values on the host: an expression of the host as it is, of another device evaluated there and copied; waits for it.
+/// The values on the host: an expression of the host as it is (of a temporary its values, so that nothing dangles), of another
+/// device evaluated there and copied; waits for it.
 template <TensorExpression E> decltype(auto) to_host(E&& e) {
   using T = std::remove_cvref_t<E>;
-  if constexpr (std::same_as<typename T::Device, Cpu> || std::same_as<typename T::Device, detail::AnyDevice>)
-    return std::forward<E>(e);
+  constexpr bool here = std::same_as<typename T::Device, Cpu> || std::same_as<typename T::Device, detail::AnyDevice>;
+  if constexpr (here && std::is_lvalue_reference_v<E>) return std::forward<E>(e);
+  else if constexpr (here && std::is_constructible_v<T, E>) return T(std::forward<E>(e));
+  else if constexpr (here) return e.copy();  // of a const tensor
   else if constexpr (requires { e.template to<Cpu>(); }) return e.template to<Cpu>();
   else return eval(e).template to<Cpu>();
 }
