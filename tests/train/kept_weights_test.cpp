@@ -93,6 +93,18 @@ TEST_CASE("kept weights of a fit that had all its epochs are nobody's where the 
   CHECK(trained(6, folder / "three", "", {sk::train::TimeLimit{.seconds = 1e9}, stopping(true)}).end == first.end);
 }
 
+TEST_CASE("kept weights of a fit are not those of the next one of the same trainer", "[train]") {
+  const support::Points points(48, {1, {5}});
+  Model model{sk::Seed{3}};
+  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.1f}};
+  const auto fit = [&](Callbacks callbacks) {
+    trainer.fit(points.set(), {.epochs = 3, .batch = 12, .callbacks = std::move(callbacks), .progress = false, .threads = 1});
+    return Weights(model.parameters().begin(), model.parameters().end());
+  };
+  const Weights first = fit({stopping(true)});
+  CHECK(fit({stopping(true), support::StopAt{14}}) != first);  // within its first epoch, before it has kept any
+}
+
 TEST_CASE("kept weights of a callback without a name are another's without one, and no others'", "[train]") {
   const support::TemporaryFolder folder;
   const Trained first = trained(3, "", folder / "three", {Keeps{1}});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a checkpoint: named tensors and objects in one file that appears whole or not at all. Tensors are not copied: the
-// writer keeps pointers and reads them in commit(). section.hpp has the format.
+// writer keeps pointers and reads them in commit(). checkpoint_format.hpp has the format.
 #pragma once
 #include <cstddef>
 #include <cstdint>

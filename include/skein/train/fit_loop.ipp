@@ -41,7 +41,7 @@ History FitLoop<Scalar>::run(Training& training, data::DatasetView train, const 
   batches.reserve(training, executor_options_);
   Work work(training, options, batches, facts_, position());
   const std::int64_t count = batches.training().steps();
-  state_.begin(batches.order(), count, work.callbacks, training);
+  if (!state_.begin(batches.order(), count, work.callbacks, training)) training.forget_kept_weights();  // of another fit
   work.place_schedule();
   reserve_records(history(), options.epochs, options.record_steps ? count : 0);
   work.control.set_rate_factor(position().rate_factor);

@@ -60,8 +60,9 @@ class FitState {
 
   /// A fit begins: it goes on, or its epochs count on from the last one's. An epoch has so many steps. The callbacks, which live
   /// until forget_callbacks(), go on where those of a loaded training were, of a fit that had ended by their names.
-  /// Throws ArgumentError or FileError where a loaded training cannot go on so; another fit may go on with it then.
-  void begin(const EpochOrder& order, std::int64_t steps, Callbacks& callbacks, SavedTraining& training);
+  /// Returns whether it goes on. Throws ArgumentError or FileError where a loaded training cannot go on so; another fit may go on
+  /// with it then.
+  bool begin(const EpochOrder& order, std::int64_t steps, Callbacks& callbacks, SavedTraining& training);
   void forget_callbacks() { callbacks_ = nullptr; }
   /// There is no fit to be made: the callbacks become those of the file.
   void end_without_fit(Callbacks& callbacks, int rank);

@@ -60,8 +60,9 @@ SKEIN_INLINE void FitState::describe(Seed asked, Seed of_model, NamedValues& to)
   to.add("whether load() was called", loaded());
 }
 
-SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, Callbacks& callbacks, SavedTraining& training) {
-  if (goes_on()) {  // where it cannot, nothing is changed: the next fit goes on, if that can
+SKEIN_INLINE bool FitState::begin(const EpochOrder& order, std::int64_t steps, Callbacks& callbacks, SavedTraining& training) {
+  const bool goes_on = this->goes_on();
+  if (goes_on) {  // where it cannot, nothing is changed: the next fit goes on, if that can
     check_order(position_, order);
     if (position_.step > steps)
       throw ArgumentError("fit: the loaded training was at step " + std::to_string(position_.step) +
@@ -87,6 +88,7 @@ SKEIN_INLINE void FitState::begin(const EpochOrder& order, std::int64_t steps, C
   position_.running = true;
   position_.ended = false;
   position_.order = order;
+  return goes_on;
 }
 
 SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank) const {
