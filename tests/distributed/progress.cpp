@@ -33,17 +33,17 @@ TEST_CASE("MPI: a rank that waits in another communicator serves this one", "[di
 
 TEST_CASE("MPI: the exception of a function that reduces is that of its rank, also while that waits in another communicator",
           "[distributed]") {
-  const bool shared = GENERATE(true, false), of_part = GENERATE(true, false);
+  const bool shared = GENERATE(true, false), of_part = GENERATE(true, false), in_destructor = GENERATE(false, true);
   std::string told;
   bool last = false;
   {
     sk::MpiComm world{MPI_COMM_WORLD, within(10, shared, sk::ReductionOrder::ranks)};
     if (world.size() == 1) return;
     last = world.rank() == world.size() - 1;
-    told = support::thrown<std::exception>([&] { cases::own_fault_with_part(world, of_part); });
+    told = support::thrown<std::exception>([&] { cases::own_fault_with_part(world, of_part, in_destructor); });
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  CAPTURE(shared, of_part);
+  CAPTURE(shared, of_part, in_destructor);
   CHECK(!told.empty());
   CHECK((told == cases::Checked::too_large) == last);
 }

@@ -73,20 +73,25 @@ struct Checked {
     return a + b;
   }
 };
-/// Throws on every rank, on the last what its own Checked has said while it waited in `second`, which ends for another reason:
-/// the ranks that hear of it are gone.
-template <class First, class Second> void own_fault(First& first, Second& second) {
+/// Throws on every rank, on the last what its own Checked has said while it waited in `second` (in the destructor of a request,
+/// which throws nothing), which ends for another reason: the ranks that hear of it are gone.
+template <class First, class Second> void own_fault(First& first, Second& second, bool in_destructor = false) {
   std::vector<int> data(300'000, 1);
   data.back() = 60;  // of the last rank's slice
   if (first.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   auto sum = first.start_all_reduce(data, Checked{});
-  if (first.rank() > 0) second.barrier();
+  if (first.rank() > 0 && in_destructor) {
+    std::vector<int> other(10, 1);
+    const auto waited_for = second.start_all_reduce(other, sk::Sum{});
+  } else if (first.rank() > 0) {
+    second.barrier();
+  }
   sum.wait();
 }
-template <class Comm> void own_fault_with_part(Comm& world, bool of_part) {
+template <class Comm> void own_fault_with_part(Comm& world, bool of_part, bool in_destructor = false) {
   Comm part = world.split(0);
-  if (of_part) own_fault(part, world);
-  else own_fault(world, part);
+  if (of_part) own_fault(part, world, in_destructor);
+  else own_fault(world, part, in_destructor);
 }
 
 }  // namespace progress_cases

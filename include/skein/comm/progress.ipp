@@ -61,7 +61,7 @@ class EnginesOfThread {
   void rethrow_users() {
     std::unique_lock lock(mutex_);
     for (Progress* const e : engines_)
-      if (const std::exception_ptr users = std::exchange(e->users_, nullptr)) {
+      if (const std::exception_ptr users = e->users_) {  // and stays there: who hears of it may be a request's destructor
         lock.unlock();
         std::rethrow_exception(users);
       }

@@ -117,9 +117,9 @@ TEST_CASE("a rank that is killed inside a collective is named by the others, lon
 }
 
 TEST_CASE("the exception of a function that reduces is that of its rank, also while that waits in another GlooComm") {
-  const bool of_part = GENERATE(true, false);
+  const bool of_part = GENERATE(true, false), in_destructor = GENERATE(false, true);
   const std::vector<std::string> said = of_ranks(3, options(true, 5), [&](sk::GlooComm& world) {
-    return support::thrown<std::exception>([&] { progress_cases::own_fault_with_part(world, of_part); });
+    return support::thrown<std::exception>([&] { progress_cases::own_fault_with_part(world, of_part, in_destructor); });
   });
   CHECK(said[2] == progress_cases::Checked::too_large);
   CHECK_THAT(said[0], Contains("rank 2 failed: an exception passed"));

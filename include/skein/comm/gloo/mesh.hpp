@@ -104,7 +104,7 @@ class GlooMesh {
   /// Collective over the control's ranks, over which they tell each other where they listen; blocking. `piece`: bytes, on all
   /// ranks the same; what is longer goes in pieces, so that moved() sees it move.
   GlooMesh(ControlComm& control, std::shared_ptr<gloo::transport::Device> device, std::size_t piece = largest_piece)
-      : device_(std::move(device)), piece_(std::clamp<std::size_t>(piece, 1, largest_piece)),
+      : device_(std::move(device)), piece_(std::clamp<std::size_t>(piece, 4096, largest_piece)),
         names_(control.engine().rank_names()), context_(device_->createContext(control.rank(), control.size())) {
     const WithoutPipeSignal while_connecting;      // the thread that connects inherits it
     context_->setTimeout(std::chrono::hours(24));  // connect() has a limit of its own

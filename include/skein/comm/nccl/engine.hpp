@@ -152,7 +152,7 @@ class NcclEngine final : public control::Watched {
   std::uint32_t group() const override { return group_; }
   bool tick() override {
     try {
-      client_->check(group_);
+      client_->check_group(group_);
     } catch (const CommError& e) { return client_->fail(e.what()), false; }  // of a part: values of the host that do not match
     ask_events_from_here(device_);
     std::string wrong;
