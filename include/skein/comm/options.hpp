@@ -33,8 +33,8 @@ struct CommOptions {
   /// Gradients, and what share() is asked for, lie in pages that the ranks of one node share, where that takes copies out of an
   /// all-reduce (environment: SKEIN_SHARED_PAGES=0 turns it off, for all ranks).
   bool shared_pages = environment_switch("SKEIN_SHARED_PAGES", true);
-  /// Bytes of one message of plain MPI, at least 4096; longer ones are cut, also at 1 GiB (Open MPI 4.1 counts in int). A GlooComm
-  /// cuts what goes between machines so, at 64 MiB too.
+  /// Bytes of one message of plain MPI, at least 4096; longer ones are cut, also at 1 GiB (Open MPI 4.1 counts in int). A
+  /// GlooComm cuts what goes between machines so, at 64 MiB too.
   std::size_t message = std::size_t{1} << 28;
   /// The order of the reductions of an MpiComm (environment: SKEIN_REDUCTION_ORDER=ranks or native). Through shared memory,
   /// ranks of one node always reduce in the order of the ranks.
