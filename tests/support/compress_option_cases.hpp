@@ -34,7 +34,7 @@ using namespace skein::parallel;
 /// batch.
 struct Arena {
   std::vector<sk::plan::Entry> entries;
-  std::vector<sk::plan::LayerNode> operations;
+  std::vector<sk::plan::LayerNode> layers;
   long stored = 0;
   std::vector<float> parameters, gradients;
   Arena() {
@@ -46,10 +46,10 @@ struct Arena {
       e.stored = sk::stored_count(shapes[i]);
       e.layer = i / 2;
       if (i % 2 == 0) {
-        operations.emplace_back();
-        operations.back().parameter = stored;
+        layers.emplace_back();
+        layers.back().parameter = stored;
       }
-      operations.back().parameters += e.stored;
+      layers.back().parameters += e.stored;
       stored += e.stored;
       entries.push_back(e);
     }
@@ -60,7 +60,7 @@ struct Arena {
     sk::parallel::Replica<float, sk::Cpu> r;
     r.parameters = {parameters.data(), parameters.size()};
     r.gradients = {gradients.data(), gradients.size()};
-    r.layers = operations;
+    r.layers = layers;
     r.entries = entries;
     r.stored = stored;
     return r;
