@@ -59,8 +59,8 @@ template <class Number> struct Counts {
   template <class Archive> void serialize(Archive& archive, unsigned) { (archive & count); }
 };
 const std::string remedy =
-    ": give fit the callbacks of the training that was saved, in the same order; or begin anew, in another .checkpoint.folder or "
-    "with load_weights(path)";
+    ": give fit the callbacks of the training that was saved, in the same order; or begin anew: in another .checkpoint.folder, "
+    "or with its weights by a new Trainer, and load_weights(path)";
 double pretended_time = 0;
 }  // namespace
 

@@ -24,7 +24,8 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   /// Moves what this thread has under way in other engines than `waiting`, without waiting; false where nothing could be done.
-  /// What goes wrong there is said by the next call of that engine: a CommError again, an exception of the user's once.
+  /// What goes wrong there is said by the next call of that engine: a CommError again; an exception of the user's
+  /// once, which other engines of the thread that fail meanwhile throw too.
   static bool move_others(const Progress* waiting);
   /// This thread is moving an engine: nothing that waits for other ranks may be begun.
   static bool moving();

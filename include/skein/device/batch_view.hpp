@@ -15,7 +15,7 @@ namespace skein::inline SKEIN_ABI {
 /// left.
 template <class Scalar = float, class Device = Cpu> struct BatchView {
   using device = Device;
-  const Scalar* x = nullptr;             ///< sample i at x + i * pitch; gaps are zero
+  const Scalar* x = nullptr;             ///< sample i at x + i * pitch; gaps may hold anything
   long pitch = 0;                        ///< sample_pitch(sample)
   const std::int32_t* labels = nullptr;  ///< class numbers, or null: those of sample i at labels + i * labels_each
   const Scalar* targets = nullptr;       ///< target i at targets + i * target_pitch, or null; gaps are zero

@@ -37,8 +37,8 @@ struct MemoryRequirements {
   /// saved_for_backward and scratch where they share one memory: what a layer saves lies in front of what those before it have
   /// saved, and its scratch lies at the other end, in the room that is not yet, or no longer, saved in. At most their sum.
   long stacked = 0;
-  /// Scratch behind its own, where it is given no array for the gradient of its input. Who has such an array gives it this also
-  /// where nobody wants that gradient.
+  /// Scratch behind its own, where it is given no array for the gradient of its input. Who has such an array gives it,
+  /// where nobody wants that gradient, as BackwardCall::dx_scratch.
   long room = 0;
   long workspace = 0;  // scalars a worker
   long flops = 0;

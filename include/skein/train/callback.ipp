@@ -79,8 +79,9 @@ SKEIN_INLINE void Callbacks::serialize(OutArchive& archive, unsigned) {
 
 SKEIN_INLINE void Callbacks::serialize(InArchive& archive, unsigned version) {
   constexpr const char* remedy =
-      "give fit the callbacks of the training that was saved, in the same order; or begin anew, in another .checkpoint.folder or "
-      "with load_weights(path)";
+      "give fit the callbacks of the training that was saved, in the same order; or begin anew: in another .checkpoint.folder, "
+      "or "
+      "with its weights by a new Trainer, and load_weights(path)";
   std::uint64_t count = 0;
   (archive & count);
   if (count != all_.size())

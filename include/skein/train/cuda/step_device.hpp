@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step on a GPU: staged batches, the step as one CUDA graph for each kind of step (captured after one that was
-// launched kernel by kernel, then replayed with new arguments), and sums that the host fetches when it wants them.
+// A training step on a GPU: batches that are copied ahead, the step as one CUDA graph for each kind of step (captured after one
+// that was launched kernel by kernel, then replayed with new arguments), and sums that the host fetches when it wants them.
 #pragma once
 #include <algorithm>
 #include <memory>
