@@ -1,4 +1,4 @@
-// expect: Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, and a Pipeline makes steps of its own, so that they go with no other policy
+// expect: Compose: Sharded, Reproducible, GradientWorkers and ParameterServer fix what every rank has after each step, and a Pipeline makes steps of its own, so that they go with no other policy
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/parallel/compose.hpp>

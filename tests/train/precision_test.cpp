@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <cstdint>
 #include <memory>
 #include <numeric>
@@ -237,6 +238,29 @@ TEST_CASE(
   half.load(folder / "again");
   half.train_step().set_loss_scaling(below_one);
   CHECK(half.train_step().loss_scaler().scale() == 0.25);
+}
+
+TEST_CASE("what stands in the gradients of a frozen beginning skips no step, and is of no training before", "[train]") {
+  Model<sk::precision::fp16> model{sk::Seed{3}};
+  const cases::Samples good, bad(11);
+  {
+    sk::train::TrainStep before{model, nn::Mse{}, sk::optim::Adam{.lr = 0.01f}, sk::parallel::SingleProcess{}};
+    before.reserve({.capacity = 12, .threads = 1});
+    before.step(bad.share(0, 1));
+    REQUIRE(before.steps() == 0);
+  }
+  sk::train::TrainStep frozen{model, nn::Mse{}, sk::optim::Adam{.lr = 0.01f, .groups = {sk::optim::frozen("0.*")}},
+                              sk::parallel::SingleProcess{}};
+  frozen.reserve({.capacity = 12, .threads = 1});
+  const auto gradients = model.gradient_arena();
+  CHECK(gradients.data[0] == 0);
+  gradients.data[0] = std::numeric_limits<float>::infinity();
+  for (int i = 0; i < 3; ++i) frozen.step(good.share(0, 1));
+  CHECK(frozen.steps() == 3);
+  CHECK(std::isfinite(sk::train::norm_of_gradients(frozen)));
+  gradients.data[gradients.size - 1] = 0;  // the layer behind it counts
+  frozen.step(bad.share(0, 1));
+  CHECK(frozen.steps() == 3);
 }
 
 TEST_CASE("callbacks hear of no update where a step was skipped, and averages have nothing of it", "[train]") {

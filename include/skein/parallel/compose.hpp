@@ -276,8 +276,8 @@ template <class... Policies> class Compose : public PolicyBase {
   template <class R> auto bind(const R& replica) const {
     using Composed = ComposedPolicyState<decltype(std::declval<const Policies&>().bind(replica))...>;
     static_assert(detail::keep_whole_replicas<decltype(std::declval<const Policies&>().bind(replica))...>,
-                  "Compose: Sharded, Reproducible and ParameterServer fix what every rank has after each step, and a Pipeline "
-                  "makes steps of its own, so that they go with no other policy");
+                  "Compose: Sharded, Reproducible, GradientWorkers and ParameterServer fix what every rank has after each step, "
+                  "and a Pipeline makes steps of its own, so that they go with no other policy");
     static_assert(
         detail::at_most_one<(0 + ... + int(SynchronizesGradients<decltype(std::declval<const Policies&>().bind(replica))>))>,
         "Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel");

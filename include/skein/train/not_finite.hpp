@@ -85,7 +85,8 @@ template <class Scalar> std::string first_not_finite(std::span<const Scalar> wei
                                                      const std::function<bool(std::span<const Scalar>)>& finite,
                                                      const std::function<bool()>& outputs_finite);
 
-/// The norm of the gradients of a train step on the host as they are, over this rank's workers.
+/// The norm of the gradients of a train step on the host as they are, without those of frozen parameters, over this rank's
+/// workers.
 template <class TrainStep> double norm_of_gradients(TrainStep& train_step) {
   auto& run = train_step.executor();
   const auto whole = train_step.model().gradients();
@@ -94,7 +95,9 @@ template <class TrainStep> double norm_of_gradients(TrainStep& train_step) {
     for (const plan::Range& r : run.summed_ranges())
       for (long i = r.begin; i < r.end; ++i) sums[static_cast<std::size_t>(i)] += static_cast<double>(run.gradients(w)[i]);
   double squares = 0;
-  for (double g : sums) squares += g * g;
+  for (const optim::ParameterGroupRange& r : train_step.optimizer().ranges())
+    for (long i = r.begin; i < r.end && !r.frozen; ++i)
+      squares += sums[static_cast<std::size_t>(i)] * sums[static_cast<std::size_t>(i)];
   return std::sqrt(squares);
 }
 

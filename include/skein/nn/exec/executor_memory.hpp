@@ -69,6 +69,8 @@ class ExecutorMemory {
       partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
     for (int w = 0; options.training && w < arrays; ++w)
       gradients_.push_back(w == 0 ? model.gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data());
+    if (options.training)  // frozen parameters have none, and a training before may have left some
+      Memory<Device>::clear(gradients(0), static_cast<std::size_t>(options.first_trained) * sizeof(Scalar), where);
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
     const long outputs = options.capacity * output_pitch, arrays_of_outputs = mixed ? 1 : slots.count;  // else the network's own
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(outputs * arrays_of_outputs), where);

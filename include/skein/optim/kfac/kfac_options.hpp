@@ -21,10 +21,10 @@ constexpr std::string_view name_of(KfacInverse how) { return how == KfacInverse:
 /// Has the state of a preconditioner, of the network's layers (optim/kfac/kfac_state.hpp).
 template <class Scalar> class KfacState;
 
-/// The gradient of each layer that has Kronecker factors (Linear, convolutions of one group, Rnn, Lstm and Gru) becomes
-/// A^-1 g G^-1. A: the running mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs' gradients; both
-/// begin as the identity, unless factor_bias_correction. Layers without factors, and those with a frozen parameter, keep their
-/// gradient.
+/// The gradient of each layer that has Kronecker factors (Linear of flat samples, convolutions of one group, Rnn, Lstm and Gru)
+/// becomes A^-1 g G^-1. A: the running mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs'
+/// gradients; both begin as the identity, unless factor_bias_correction. Layers without factors, and those with a frozen
+/// parameter, keep their gradient.
 struct Kfac {
   double damping = 0.003;
   int factor_every = 1, inverse_every = 10;  ///< steps from one update of the factors, of their inverses, to the next

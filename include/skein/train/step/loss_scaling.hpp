@@ -35,8 +35,9 @@ template <class Model> class LossScaleState {
   bool overflowed_ = false, pending_ = false;
 };
 
-/// Is any gradient of the step not finite. After an exchange over all ranks these see the same gradients, hence the same answer;
-/// without one, or over some of them, they agree.
+/// Is any gradient of the step not finite that an update takes: of frozen parameters there may be what a training before has
+/// left. After an exchange over all ranks these see the same gradients, hence the same answer; without one, or over some of them,
+/// they agree.
 struct LookForOverflow {
   template <class Parts> static constexpr bool used = Parts::Model::scales_loss;
   static constexpr bool of_updates = true, waits = false;
@@ -50,8 +51,11 @@ struct LookForOverflow {
           "set_loss_scaling(optim::LossScaling::none()) before");
     auto& memory = w.parts.update_memory;
     bool finite = true;
+    const auto& optimizer = w.parts.optimizer;
     w.each([&](long begin, long end) {
-      finite = finite && ops::cpu::all_finite(w.call.gradients, w.call.gradient_count, begin, end);
+      optim::for_each_range(optimizer.ranges(), optimizer.complete(nullptr, w.call, begin, end), [&](const auto& part) {
+        finite = finite && ops::cpu::all_finite(part.gradients, part.gradient_count, part.begin, part.end);
+      });
     });
     memory.numbers[static_cast<std::size_t>(w.worker.index)] = finite ? 0 : 1;
     w.worker.barrier();
