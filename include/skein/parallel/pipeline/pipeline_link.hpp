@@ -14,6 +14,7 @@
 #include "../../comm/concepts.hpp"
 #include "../../comm/op.hpp"
 #include "../../comm/queries.hpp"
+#include "../../comm/rank_names.hpp"
 #include "../../core/error.hpp"
 #include "../../core/named_values.hpp"
 #include "../../device/span.hpp"
