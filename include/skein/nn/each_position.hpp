@@ -44,7 +44,7 @@ template <class Layer> struct EachPosition {
     info.saves_output = info.saves_output && !copies_y;
     info.remakes_output = Remakes::never;
     info.flops *= positions;
-    info.curvature = {};
+    if (info.curvature[0].unit_wise || info.curvature[1].a > 0) info.curvature = {};  // of one matrix alone
     return info;
   }
   template <class Device> static constexpr KernelNeeds needs(Extents in) {
@@ -85,6 +85,16 @@ template <class Layer> struct EachPosition {
     if constexpr (Sizes<In>::copies_x)
       if (f.dx) copy_rows<In, Sizes<In>::c>(f, f.dx, Sizes<In>::c, inner.dx, row_pitch(Sizes<In>::c));
   }
+  /// Both factors are means over the positions, as kfac-pytorch has them: T positions are T times as many samples of L.
+  template <class In, class Frame, class Sums> static void kronecker_factors(const Frame& f, const Sums& sums) requires requires {
+    L::template kronecker_factors<Shape<static_cast<int>(In::extents.last())>>(f, sums);
+  }
+  {
+    Frame inner = rows_of<In>(f);
+    if constexpr (Sizes<In>::copies_x) inner.x = x_rows<In>(f);
+    if constexpr (Sizes<In>::copies_y) inner.dy = dy_rows<In>(f);
+    L::template kronecker_factors<typename Sizes<In>::One>(inner, MeanOverPositions<Sums, Sizes<In>::positions>{sums});
+  }
   template <class In, class Frame> static void pack_weights(Frame& f) {
     if constexpr (HasPackWeights<L>) L::template pack_weights<typename Sizes<In>::One>(f);
   }
@@ -96,6 +106,15 @@ template <class Layer> struct EachPosition {
   }
 
  private:
+  template <class Sums, long Positions> struct MeanOverPositions {
+    template <class Scalar> void inputs(const Scalar* x, long rows, long columns, long pitch) const {
+      sums.inputs(x, rows, columns, pitch, Scalar(1) / static_cast<Scalar>(Positions));
+    }
+    template <class Scalar> void gradients(const Scalar* dy, long rows, long pitch) const {
+      sums.gradients(dy, rows, pitch, Scalar(1) / static_cast<Scalar>(Positions));
+    }
+    const Sums& sums;
+  };
   static constexpr bool padded(const Extents& flat) { return row_pitch(flat.last()) != flat.last(); }
   template <class In> struct Sizes {
     static constexpr long c = In::extents.last(), positions = In::count / c;

@@ -13,9 +13,11 @@
 #include <skein/data/from_tensors.hpp>
 #include <skein/data/loader.hpp>
 #include <skein/nn/conv2d.hpp>
+#include <skein/nn/each_position.hpp>
 #include <skein/nn/flatten.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
+#include <skein/nn/loss/mse.hpp>
 #include <skein/nn/max_pool2d.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/reshape.hpp>
@@ -333,6 +335,45 @@ TEST_CASE("Kfac of windows of one position is the same along one, two and three 
     REQUIRE(other.size() == image.size());
     for (std::size_t i = 0; i < image.size(); ++i) REQUIRE(other[i] == Approx(image[i]).margin(1e-9));
   }
+}
+
+namespace {
+/// Two epochs of three steps with Kfac, of 12 sequences of 3 positions as samples of shape In; begins with `weights`, if any.
+template <class Network, class In> Values trained_on_positions(Values weights, int threads) {
+  constexpr long positions = 36, sample = In::count, c = In::extents.last(), rows = positions * c / sample;
+  Values x(positions * c), y(positions * 2);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = std::sin(0.7 * static_cast<double>(i) + 0.3);
+  for (std::size_t i = 0; i < y.size(); ++i) y[i] = std::sin(1.9 * static_cast<double>(i) + 0.1);
+  const auto data = sk::data::from_tensors(x, In::extents, y);
+  sk::Model<Network, In, sk::Cpu, double> model{sk::Seed{3}};
+  if (!weights.empty()) {
+    const auto lease = model.modify();
+    std::copy(weights.begin(), weights.end(), lease.data());
+  } else {
+    return parameters(std::as_const(model));
+  }
+  sk::Trainer trainer{model, nn::Mse{}, with_momentum(optim::KfacInverse::cholesky)};
+  trainer.fit(data, {.epochs = 2, .batch = rows / 3, .progress = false, .threads = threads, .loader = {.shuffle = false}});
+  return parameters(std::as_const(model));
+}
+template <class In, int N> void check_positions() {
+  using nn::EachPosition, nn::Linear, nn::Tanh;
+  using Rows = nn::Sequential<Linear<N>, Tanh, Linear<2>>;
+  using Steps = nn::Sequential<EachPosition<Linear<N>>, Tanh, EachPosition<Linear<2>>>;
+  using Sequences = sk::Shape<3, In::extents.last()>;
+  const Values first = trained_on_positions<Rows, In>({}, 1), one = trained_on_positions<Rows, In>(first, 1);
+  REQUIRE(one != first);
+  for (const int threads : {1, 3}) {
+    const Values other = trained_on_positions<Steps, Sequences>(first, threads);
+    REQUIRE(other.size() == one.size());
+    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).margin(1e-9));
+  }
+}
+}  // namespace
+
+TEST_CASE("Kfac of a Linear at each position is that of as many samples", "[optim]") {
+  check_positions<sk::Shape<4>, 5>();
+  check_positions<sk::Shape<16>, 16>();  // where nothing is copied
 }
 
 TEST_CASE("Kfac over ranks: the weights of one rank, and all ranks have the same bits", "[optim]") {

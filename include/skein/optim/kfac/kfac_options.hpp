@@ -21,8 +21,8 @@ constexpr std::string_view name_of(KfacInverse how) { return how == KfacInverse:
 /// Has the state of a preconditioner, of the network's layers (optim/kfac/kfac_state.hpp).
 template <class Scalar> class KfacState;
 
-/// The gradient of each layer that has Kronecker factors (Linear of flat samples, convolutions of one group, Rnn, Lstm and Gru)
-/// becomes A^-1 g G^-1. A: the running mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs'
+/// The gradient of each layer that has Kronecker factors (Linear, also at each position; convolutions of one group, Rnn, Lstm and
+/// Gru) becomes A^-1 g G^-1. A: the running mean of its inputs' second moment, a 1 for the bias among them; G: of its outputs'
 /// gradients; both begin as the identity, unless factor_bias_correction. Layers without factors, and those with a frozen
 /// parameter, keep their gradient.
 struct Kfac {

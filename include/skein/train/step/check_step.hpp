@@ -91,10 +91,9 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
                 "steps by its own: leave this option out, then every rank preconditions all layers");
   static_assert(fault != StepFault::curvature_of_halves,
                 "Kfac: layers on activations of 16 bits do not hand over their factors; take a Model without mixed precision");
-  static_assert(
-      fault != StepFault::curvature_of_nothing,
-      "Kfac: no layer of this network has Kronecker factors (Linear of flat samples, convolutions of one group, Rnn, Lstm and "
-      "Gru have them)");
+  static_assert(fault != StepFault::curvature_of_nothing,
+                "Kfac: no layer of this network has Kronecker factors (Linear, convolutions of one group, Rnn, Lstm and "
+                "Gru have them)");
   static_assert(fault != StepFault::tensors_on_device,
                 "on a GPU a transform of tensors is given the device's: let its tensor() take them, as void tensor(const auto& "
                 "parameter) const or by template <class S, class Device> and const TensorUpdate<S, Device>&");
