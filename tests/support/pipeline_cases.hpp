@@ -386,6 +386,7 @@ template <class Comm> void ties_what_is_loaded(Comm& world) {
     trainer.fit(data, more);
     RANK_CHECK(alike("trained") != loaded);
   }
+  world.barrier();  // others read in the folder of rank 0
 }
 
 /// Tied weights: as if the two gradients were summed in a serial run.
