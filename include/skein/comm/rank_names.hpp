@@ -72,6 +72,8 @@ std::string ranks_text(std::span<const int> numbers);
 std::string ranks_text(const RankNames& names, OfRank<bool> wanted);
 /// Names those that are wanted, as ranks_text() does; empty where none is.
 std::string some_ranks_text(const RankNames& names, OfRank<bool> wanted);
+/// What the others hear of a rank whose call an exception of its own has ended.
+std::string abandoned_text(const RankNames& names, int rank);
 /// What is said of ranks whose processes have ended without a goodbye.
 std::string gone_text(std::span<const int> numbers);
 

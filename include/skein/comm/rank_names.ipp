@@ -26,6 +26,10 @@ SKEIN_INLINE std::string some_ranks_text(const RankNames& names, OfRank<bool> wa
   return "";
 }
 
+SKEIN_INLINE std::string abandoned_text(const RankNames& names, int rank) {
+  return names.name(rank) + " failed: an exception passed through a call that was under way";
+}
+
 SKEIN_INLINE std::string gone_text(std::span<const int> numbers) {
   return ranks_text(numbers) + (numbers.size() > 1
                                     ? " are gone: their processes ended (their own output says why), or were killed"

@@ -99,8 +99,7 @@ template <class Host> class HostBounceEngine final : Progress {
   }
   void abandon() {
     called_to_end();
-    end(std::make_exception_ptr(
-        CommError(names_of(*host_).name(host_->rank()) + " failed: an exception passed through a call that was under way")));
+    end(std::make_exception_ptr(CommError(abandoned_text(names_of(*host_), host_->rank()))));
   }
 
  private:

@@ -108,7 +108,7 @@ class GlooEngine final : Progress {
   /// A call is left while an exception passes: nobody touches its memory once this returns, and the others are told.
   void abandon() {
     called_to_end();
-    end_all(names_.name(rank_) + " failed: an exception passed through a call that was under way");
+    end_all(abandoned_text(names_, rank_));
   }
   /// This rank makes no further call. `why`: an exception leaves a part; who waits for this rank is told that, and the whole
   /// lives. Else what was sent is delivered, and the others may read it before a connection is closed.

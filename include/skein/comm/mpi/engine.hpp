@@ -57,7 +57,7 @@ class MpiEngine final : Progress {
   bool test(Ticket& t);
   void wait(Ticket& t);
   /// A call is left while an exception passes: the others are told.
-  void abandon() { fail_without_throw(names_.name(rank_) + " failed: an exception passed through a call that was under way"); }
+  void abandon() { fail_without_throw(abandoned_text(names_, rank_)); }
   /// Ends all ranks with a message.
   [[noreturn]] void fail(const std::string& message);
   /// Ends all ranks with a message, where an exception is on its way already.

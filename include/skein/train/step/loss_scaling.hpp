@@ -51,11 +51,8 @@ struct LookForOverflow {
           "set_loss_scaling(optim::LossScaling::none()) before");
     auto& memory = w.parts.update_memory;
     bool finite = true;
-    const auto& optimizer = w.parts.optimizer;
-    w.each([&](long begin, long end) {
-      optim::for_each_range(optimizer.ranges(), optimizer.complete(nullptr, w.call, begin, end), [&](const auto& part) {
-        finite = finite && ops::cpu::all_finite(part.gradients, part.gradient_count, part.begin, part.end);
-      });
+    w.each_trained(nullptr, [&](const auto& part) {
+      finite = finite && ops::cpu::all_finite(part.gradients, part.gradient_count, part.begin, part.end);
     });
     memory.numbers[static_cast<std::size_t>(w.worker.index)] = finite ? 0 : 1;
     w.worker.barrier();

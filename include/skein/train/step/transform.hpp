@@ -52,10 +52,7 @@ template <class Parts> class ReducedGradient {
   }
   /// write(call, into) puts it, of a part of the arena, into one array.
   template <class Write> void make_whole(const Write& write) {
-    w_.each([&](long begin, long end) {
-      optim::for_each_range(optimizer_.ranges(), optimizer_.complete(parameters(), w_.call, begin, end),
-                            [&](const auto& part) { write(part, memory_.summed_gradient); });
-    });
+    w_.each_trained(parameters(), [&](const auto& part) { write(part, memory_.summed_gradient); });
     w_.call.gradient_scale = 1;
     w_.one_array = whole_ = true;
     w_.worker.barrier();

@@ -38,6 +38,14 @@ template <class Parts> struct WorkerStep {
     }
   }
 
+  /// visit(call) for each range of that part that is not frozen, with the range's rate and decay.
+  template <class Visit> void each_trained(Scalar* parameters, const Visit& visit) {
+    const auto& optimizer = parts.optimizer;
+    each([&](long from, long to) {
+      optim::for_each_range(optimizer.ranges(), optimizer.complete(parameters, call, from, to), visit);
+    });
+  }
+
   /// The step ends here, for all workers: nothing is updated.
   bool leave_out() {
     if (worker.index == 0) step.left_out = true;
