@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <filesystem>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -88,6 +89,40 @@ TEST_CASE("a pipeline by PipeDream that was stopped within an epoch goes on with
     CHECK(weights(name, stop_after) != whole);
     CHECK(weights(name, 1000) == whole);
   }
+}
+
+namespace {
+/// An exception at the end of the first epoch, behind its last commit.
+struct FailsFirst {
+  bool fails = false;
+  void on_epoch_end(const sk::train::EpochRecord&, sk::train::FitControl&) {
+    if (fails) throw std::runtime_error("of the user");
+  }
+};
+}  // namespace
+
+TEST_CASE("an epoch that only its end was missing of has the rate of its last step, which made several updates", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto fit = [&](const std::string& name, bool fails) {
+    std::vector<double> rates(2);
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      Pipeline pipeline{world, {.schedule = sk::parallel::PipelineSchedule::pipedream, .micro_batch = 4}};
+      auto model = pipeline.model<sk::Shape<5>>(support::seed_of_start(folder / name));
+      sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.02f}, pipeline};
+      sk::FitOptions o = options_of(2);
+      o.schedule = sk::optim::cosine();
+      o.callbacks = {FailsFirst{fails}};
+      o.checkpoint = {.folder = folder / name, .every = 3};
+      const Points points(44);  // batches of 3, 3, 3 and 2 micro-batches
+      const sk::History history = trainer.fit(points.set(), o);
+      if (world.rank() == 0)
+        for (std::size_t e = 0; e < 2; ++e) rates[e] = history.epochs()[e].learning_rate;
+    });
+    return rates;
+  };
+  const auto whole = fit("whole", false);
+  CHECK_THROWS(fit("run", true));
+  CHECK(fit("run", false) == whole);
 }
 
 TEST_CASE("a fit that goes on from a file of a later step does not remove the commits of another fit", "[train]") {

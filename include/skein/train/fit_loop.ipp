@@ -230,7 +230,7 @@ template <class Scalar> void FitLoop<Scalar>::epoch(Work& work) {
 /// Ends an epoch whose last step had been made when the training was saved.
 template <class Scalar> void FitLoop<Scalar>::end_loaded_epoch(Work& work) {
   work.figures.begin_epoch(position().samples);
-  work.factor_of_step(1);
+  work.factor_of_last_step();
   work.training.epoch_begins(position().base + position().epoch);
   end_epoch(work);
 }

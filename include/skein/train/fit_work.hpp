@@ -74,6 +74,11 @@ template <class Scalar> struct FitWork {
     const std::int64_t step = training.steps() - position.first_step + ahead - before;
     return factor = factor_of(schedule, std::max<std::int64_t>(0, step)) * position.rate_factor;
   }
+  /// The factor of the rate in the step that an epoch has ended with, which may have made several updates. Noted.
+  double factor_of_last_step() {
+    const data::Loader<Scalar>& loader = batches.training();
+    return factor_of_step(updates_of_epoch(training, loader, options.step.accumulate, loader.steps() - 1));
+  }
   /// The options of the step of a batch before which so many batches of that step have gone. Notes the factor of the rate.
   optim::StepOptions step_options(const data::Batch<Scalar>& batch, int pending) {
     const std::int64_t count = batches.training().steps(), number = (position.base + position.epoch) * count + batch.step;
