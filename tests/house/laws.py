@@ -10,6 +10,7 @@
     no sentence        public types, concepts and functions without a docstring
     begins with Of     docstrings that begin with "Of ...", and so say neither what a name is nor what it does
     drops a NaN        largest differences that std::max makes, in tests: std::max(worst, NaN) is worst (tests/support/larger.hpp keeps it)
+    device by value    operations that are given their device as an argument, where all others have it in angle brackets: ops::sgd<Device>(...)
     names FILE         words of policies, transforms and precisions in what runs a step and should know none
     preconditioners    what curvature is made of, and whether there is any, in stages of a step that shall not ask
 
@@ -23,7 +24,8 @@ import sys
 COLUMNS, HEADER, FUNCTION = 130, 300, 40
 PROBE = re.compile(r"if constexpr \(\s*!?\s*requires\b")
 MAY_PROBE = re.compile(r"(?:^|/)(?:concepts|queries)\.hpp$")
-INTERPRETERS = ("train/train_step.hpp", "train/trainer.hpp", "nn/executor.hpp")
+DEVICE_BY_VALUE = re.compile(r"\bops::\w+(?:<[^<>]*>)?\((?:typename )?[\w:]*(?:Device|Cpu|Cuda)\{\}|^(?:template <.*> )?(?:\w+ )+\w+\(Device, ")
+INTERPRETERS = ("train/train_step.hpp", "train/trainer.hpp", "train/step/run_stages.hpp", "nn/executor.hpp")
 FEATURES = re.compile(r"\b\w*(?:[Ss]harded|[Vv]irtual_?[Ss]hard|[Rr]eproducible|[Pp]arameter_?[Ss]erver|[Ss]erving|[Gg]ossip|[Mm]odel_?[Aa]verage|[Ll]oss_?[Ss]cal"
                       r"|[Cc]lip|[Kk]fac|[Ll]ars|[Pp]ipeline|fp16|bf16|[Cc]aptured)\w*")
 KNOW_CURVATURE = tuple(f"train/step/{name}.hpp" for name in ("curvature", "overlapped_curvature", "check_step"))
@@ -124,7 +126,8 @@ def breaches(root):
         found["no sentence"] += [f"{path}:{line}: {name}" for line, name in public_without_sentence(lines)]
         found["begins with Of"] += [f"{path}:{line}" for line in begins_with_of(lines)]
         code = [re.sub(r"//.*|\"[^\"]*\"|^#include.*", "", line) for line in lines]
-        if path in INTERPRETERS or path.startswith("nn/exec/") and path.endswith("interpreter.hpp"):
+        found["device by value"] += [f"{path}:{n}" for n, line in enumerate(lines, 1) if DEVICE_BY_VALUE.search(line)]
+        if path in INTERPRETERS:
             found[f"names {path}"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in FEATURES.findall(line)]
         if path.startswith("train/step/") and path not in KNOW_CURVATURE:
             found["preconditioners"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in PRECONDITIONERS.findall(line)]
@@ -133,6 +136,8 @@ def breaches(root):
             for number, line in enumerate(source.read_text().splitlines(), 1):
                 if len(line) > COLUMNS and not line.startswith("// expect: "):  # a compiler's sentence, word for word
                     found[f"long lines {folder}"].append(f"{source.relative_to(root)}:{number}")
+                if DEVICE_BY_VALUE.search(line):
+                    found["device by value"].append(f"{source.relative_to(root)}:{number}")
                 if folder == "tests" and DROPS.search(line):
                     found["drops a NaN"].append(f"{source.relative_to(root)}:{number}")
     return found
@@ -191,6 +196,10 @@ struct Hidden {
         faults.append("docstrings that begin with Of are not found")
     if not PROBE.search(text[4]) or not MAY_PROBE.search("parallel/concepts.hpp") or MAY_PROBE.search("parallel/my_concepts.hpp"):
         faults.append("probes are not found")
+    by_value = [bool(DEVICE_BY_VALUE.search(line)) for line in ("  ops::sgd(Device{}, a);", "ops::pool<C>(typename Frame::Device{}, g);", "ops::sgd<Device>(a);",
+                                                                "template <class Device> void adam(Device, const A& a) {", "zeros<float>(Device{}, 3);")]
+    if by_value != [True, True, False, True, False]:
+        faults.append(f"devices by value: {by_value}")
     drops = [bool(DROPS.search(line)) for line in ("worst = std::max(worst, std::abs(a[i] - b[i]));", "m = std::max<double>(m, std::fabs(f(x) - y) / y);",
                                                    "size = std::max(size, std::abs(b[i]));", "moved = std::max(moved, std::abs(a - b));")]
     if drops != [True, True, False, False]:

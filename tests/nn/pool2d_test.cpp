@@ -53,8 +53,8 @@ template <class Scalar> void max_pool_follows(const ops::Pool2dGeometry& g, long
   std::vector<ops::ArgMax> winners2(winners.begin(), winners.end());
   for (long i = 0; i < x.size(); ++i) x[i] = static_cast<Scalar>((i * 37 / 3 + i) % 5 - 2);  // many ties
   for (long i = 0; i < dy.size(); ++i) dy[i] = static_cast<Scalar>(i % 11 - 5);
-  ops::max_pool2d_forward(Cpu{}, g, batch, x.data(), y.data(), winners.data());
-  ops::max_pool2d_backward(Cpu{}, g, batch, dy.data(), winners.data(), dx.data());
+  ops::max_pool2d_forward<Cpu>(g, batch, x.data(), y.data(), winners.data());
+  ops::max_pool2d_backward<Cpu>(g, batch, dy.data(), winners.data(), dx.data());
   ops::reference::max_pool2d_forward(g, batch, x.data(), y2.data(), winners2.data());
   ops::reference::max_pool2d_backward(g, batch, dy.data(), winners2.data(), dx2.data());
   CHECK(std::equal(y.begin(), y.end(), y2.begin()));
@@ -84,7 +84,7 @@ TEST_CASE("the mean over a large image keeps its digits, whatever the number of 
     const long pixels = 128 * 128 + 5, pitch = row_pitch(channels);
     std::vector<float> x(static_cast<std::size_t>(pixels * channels)), y(static_cast<std::size_t>(pitch), -1.0f);
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.1f * static_cast<float>(1 + static_cast<long>(i) % channels);
-    ops::global_average_forward(Cpu{}, pixels, channels, 1, x.data(), y.data(), pitch);
+    ops::global_average_forward<Cpu>(pixels, channels, 1, x.data(), y.data(), pitch);
     for (long c = 0; c < channels; ++c)
       CHECK(y[static_cast<std::size_t>(c)] == Approx(0.1 * static_cast<double>(1 + c)).epsilon(3e-6));
     for (long c = channels; c < pitch; ++c) CHECK(y[static_cast<std::size_t>(c)] == 0);

@@ -9,7 +9,7 @@ TEST_CASE("Dropout in vectors has the reference's masks, bit for bit", "[ops]") 
     const skein::ops::DropoutShape shape{3, n, n + 5, 0x123456789abcdefull, 0xfffffffeull};  // samples across 2^32
     std::vector<float> x(static_cast<std::size_t>(3 * (n + 5)), 1), fast(x.size(), 7), slow(x.size(), 7);
     for (const double rate : {0.0, 0.1, 0.5, 0.999, 1.0}) {
-      skein::ops::dropout(skein::Cpu{}, shape, rate, x.data(), fast.data());
+      skein::ops::dropout<skein::Cpu>(shape, rate, x.data(), fast.data());
       skein::ops::reference::dropout(shape, rate, x.data(), slow.data());
       CHECK(fast == slow);
     }

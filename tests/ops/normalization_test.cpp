@@ -51,7 +51,7 @@ template <class Scalar> void rows_agree(long rows, long width) {
   const auto x = make<Scalar>(rows * s.pitch, 0.7, 3), dy = make<Scalar>(rows * s.pitch, 1.1),
              weight = make<Scalar>(width, 0.4, 1), bias = make<Scalar>(width, 0.5);
   std::vector<Scalar> y1(x.size(), 9), y2 = y1, saved1(static_cast<std::size_t>(2 * rows)), saved2 = saved1;
-  ops::row_normalize(Cpu{}, s, x.data(), weight.data(), bias.data(), 1e-5, y1.data(), saved1.data());
+  ops::row_normalize<Cpu>(s, x.data(), weight.data(), bias.data(), 1e-5, y1.data(), saved1.data());
   ops::reference::row_normalize(s, x.data(), weight.data(), bias.data(), 1e-5, y2.data(), saved2.data());
   double steepest = 1;  // what a rounding of the mean is multiplied by
   for (std::size_t r = 0; r < static_cast<std::size_t>(rows); ++r)
@@ -60,16 +60,16 @@ template <class Scalar> void rows_agree(long rows, long width) {
   CHECK(test::first_apart<Scalar>(saved1, saved2, 16, steepest * steepest) == -1);
   const auto w = static_cast<std::size_t>(width);
   std::vector<Scalar> scratch(2 * w), dw1(w, 1), dw2 = dw1, db1(w, 2), db2 = db1;
-  ops::row_normalize_backward(Cpu{}, s, x.data(), dy.data(), weight.data(), saved2.data(), y1.data(), dw1.data(), db1.data(),
-                              scratch.data());
+  ops::row_normalize_backward<Cpu>(s, x.data(), dy.data(), weight.data(), saved2.data(), y1.data(), dw1.data(), db1.data(),
+                                   scratch.data());
   ops::reference::row_normalize_backward(s, x.data(), dy.data(), weight.data(), saved2.data(), y2.data(), dw2.data(), db2.data());
   const double size = static_cast<double>(rows);
   CHECK(test::first_apart<Scalar>(y1, y2, 64) == -1);
   CHECK(test::first_apart<Scalar>(dw1, dw2, 16, size) == -1);
   CHECK(test::first_apart<Scalar>(db1, db2, 16, size) == -1);
   const auto before = dw1;  // without dx: only the gradients are added to
-  ops::row_normalize_backward(Cpu{}, s, x.data(), dy.data(), weight.data(), saved2.data(), static_cast<Scalar*>(nullptr),
-                              dw1.data(), db1.data(), scratch.data());
+  ops::row_normalize_backward<Cpu>(s, x.data(), dy.data(), weight.data(), saved2.data(), static_cast<Scalar*>(nullptr),
+                                   dw1.data(), db1.data(), scratch.data());
   CHECK((before != dw1) == (rows > 0));
 }
 }  // namespace

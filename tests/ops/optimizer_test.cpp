@@ -27,7 +27,7 @@ TEST_CASE("Adam's quotient is right to the last bits over thirty orders of magni
   arguments.epsilon = 1e-8f;
   arguments.rate = 0.1f;
   arguments.parameters = p.data(), arguments.first = m.data(), arguments.second = v.data();
-  ops::adam(Cpu{}, arguments);
+  ops::adam<Cpu>(arguments);
   arguments.parameters = p2.data(), arguments.first = m2.data(), arguments.second = v2.data();
   ops::reference::adam(arguments);
   double worst = 0;
@@ -56,7 +56,7 @@ TEST_CASE("Gradients whose squares overflow, and NaNs, do the same in vectors as
     ops::AdamArguments<float> adam;
     adam.fresh1 = 0.1f, adam.beta2 = 0.999f, adam.fresh2 = 0.001f, adam.epsilon = 1e-8f, adam.rate = 1e-3f;
     agree(
-        adam, [](auto& a, float* s, float* t) { a.first = s, a.second = t; }, [](const auto& a) { ops::adam(Cpu{}, a); });
+        adam, [](auto& a, float* s, float* t) { a.first = s, a.second = t; }, [](const auto& a) { ops::adam<Cpu>(a); });
     ops::LionArguments<float> lion;
     lion.lr = 0.1f, lion.fresh1 = 0.1f, lion.fresh2 = 0.01f;
     agree(
@@ -78,10 +78,10 @@ TEST_CASE("An empty range touches nothing", "[ops]") {
   arguments.gradient_count = 1;
   arguments.momenta = s;
   arguments.lr = 1;
-  ops::sgd(Cpu{}, arguments);
+  ops::sgd<Cpu>(arguments);
   CHECK(p[0] == 3);
   CHECK(s[0] == 5);
-  CHECK(ops::sum_of_squares(Cpu{}, static_cast<const ops::UpdateArguments<float>&>(arguments)) == 0);
+  CHECK(ops::sum_of_squares<Cpu>(static_cast<const ops::UpdateArguments<float>&>(arguments)) == 0);
 }
 
 TEST_CASE("The sign in Lion is none of a gradient that is no number: the weight shows it", "[ops]") {

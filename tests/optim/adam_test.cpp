@@ -77,7 +77,7 @@ TEST_CASE("Adam's vectors and plain loops agree", "[optim]") {
   arguments.rate = 0.1f;
   for (int step = 0; step < 5; ++step) {
     arguments.parameters = p.data(), arguments.first = m.data(), arguments.second = v.data(), arguments.greatest = top.data();
-    skein::ops::adam(skein::Cpu{}, arguments);
+    skein::ops::adam<skein::Cpu>(arguments);
     arguments.parameters = p2.data(), arguments.first = m2.data(), arguments.second = v2.data(), arguments.greatest = top2.data();
     skein::ops::reference::adam(arguments);
   }

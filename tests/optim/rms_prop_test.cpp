@@ -60,7 +60,7 @@ TEST_CASE("RmsProp's vectors and plain loops agree in each of its forms", "[opti
     for (int step = 0; step < 5; ++step) {
       arguments.parameters = p.data(), arguments.square = s.data(), arguments.average = form & 1 ? a.data() : nullptr,
       arguments.momenta = form & 2 ? m.data() : nullptr;
-      skein::ops::rms_prop(skein::Cpu{}, arguments);
+      skein::ops::rms_prop<skein::Cpu>(arguments);
       arguments.parameters = p2.data(), arguments.square = s2.data(), arguments.average = form & 1 ? a2.data() : nullptr,
       arguments.momenta = form & 2 ? m2.data() : nullptr;
       skein::ops::reference::rms_prop(arguments);

@@ -31,10 +31,10 @@ template <int K, class... Options> struct AvgPool2d {
   }
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
   template <class In, class Frame> static void forward(Frame& f) {
-    ops::average_pool2d_forward(typename Frame::Device{}, geometry(In::extents), f.batch, f.x, f.y);
+    ops::average_pool2d_forward<typename Frame::Device>(geometry(In::extents), f.batch, f.x, f.y);
   }
   template <class In, class Frame> static void backward(Frame& f) {
-    if (f.dx) ops::average_pool2d_backward(typename Frame::Device{}, geometry(In::extents), f.batch, f.dy, f.dx);
+    if (f.dx) ops::average_pool2d_backward<typename Frame::Device>(geometry(In::extents), f.batch, f.dy, f.dx);
   }
 };
 

@@ -41,7 +41,7 @@ template <class... Options> struct Dropout {
     shape.purpose = 0x64726f70ull + static_cast<std::uint64_t>(f.ordinal);  // "drop"
     shape.key = random_key(context.key, shape.purpose);
     shape.first = context.global_first;
-    ops::dropout(typename Frame::Device{}, shape, context.training() ? rate : 0.0, from, to);
+    ops::dropout<typename Frame::Device>(shape, context.training() ? rate : 0.0, from, to);
   }
 };
 

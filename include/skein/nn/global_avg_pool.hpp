@@ -18,13 +18,13 @@ struct GlobalAvgPool {
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long channels = In::extents.channels();
-    ops::global_average_forward(typename Frame::Device{}, In::count / channels, channels, f.batch, f.x, f.y, row_pitch(channels));
+    ops::global_average_forward<typename Frame::Device>(In::count / channels, channels, f.batch, f.x, f.y, row_pitch(channels));
   }
   template <class In, class Frame> static void backward(Frame& f) {
     constexpr long channels = In::extents.channels();
     if (f.dx)
-      ops::global_average_backward(typename Frame::Device{}, In::count / channels, channels, f.batch, f.dy, row_pitch(channels),
-                                   f.dx);
+      ops::global_average_backward<typename Frame::Device>(In::count / channels, channels, f.batch, f.dy, row_pitch(channels),
+                                                           f.dx);
   }
 };
 

@@ -27,14 +27,14 @@ template <class... Options> struct LayerNorm {
 
   template <class In, class Frame> static void forward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
-    ops::row_normalize(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.parameters, f.parameters + bias,
-                       epsilon, f.y, f.saved_for_backward);
+    ops::row_normalize<typename Frame::Device>(ops::rows_of(In::extents, f.batch), f.x, f.parameters, f.parameters + bias,
+                                               epsilon, f.y, f.saved_for_backward);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     constexpr long bias = row_pitch(In::extents.last());
-    ops::row_normalize_backward(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.dy, f.parameters,
-                                static_cast<const typename Frame::Scalar*>(f.saved_for_backward), f.dx, f.gradients,
-                                f.gradients + bias, f.workspace);
+    ops::row_normalize_backward<typename Frame::Device>(ops::rows_of(In::extents, f.batch), f.x, f.dy, f.parameters,
+                                                        static_cast<const typename Frame::Scalar*>(f.saved_for_backward), f.dx,
+                                                        f.gradients, f.gradients + bias, f.workspace);
   }
   /// Adds the gradient of weight and bias over the samples of f alone to f.gradients.
   template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }

@@ -32,13 +32,13 @@ template <int K, class... Options> struct MaxPool2d {
   }
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
   template <class In, class Frame> static void forward(Frame& f) {
-    ops::max_pool2d_forward(typename Frame::Device{}, geometry(In::extents), f.batch, f.x, f.y,
-                            reinterpret_cast<ops::ArgMax*>(f.saved_bytes));
+    ops::max_pool2d_forward<typename Frame::Device>(geometry(In::extents), f.batch, f.x, f.y,
+                                                    reinterpret_cast<ops::ArgMax*>(f.saved_bytes));
   }
   template <class In, class Frame> static void backward(Frame& f) {
     if (!f.dx) return;
-    ops::max_pool2d_backward(typename Frame::Device{}, geometry(In::extents), f.batch, f.dy,
-                             reinterpret_cast<const ops::ArgMax*>(f.saved_bytes), f.dx);
+    ops::max_pool2d_backward<typename Frame::Device>(geometry(In::extents), f.batch, f.dy,
+                                                     reinterpret_cast<const ops::ArgMax*>(f.saved_bytes), f.dx);
   }
 };
 

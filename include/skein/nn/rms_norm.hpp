@@ -31,14 +31,15 @@ template <class... Options> struct RmsNorm {
     using Scalar = typename Frame::Scalar;
     constexpr double given = detail::option<Epsilon>(options{}).ratio();
     constexpr double epsilon = given > 0 ? given : static_cast<double>(std::numeric_limits<Scalar>::epsilon());
-    ops::row_normalize<ops::Center::nothing>(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.parameters,
-                                             static_cast<const Scalar*>(nullptr), epsilon, f.y, f.saved_for_backward);
+    ops::row_normalize<typename Frame::Device, ops::Center::nothing>(ops::rows_of(In::extents, f.batch), f.x, f.parameters,
+                                                                     static_cast<const Scalar*>(nullptr), epsilon, f.y,
+                                                                     f.saved_for_backward);
   }
   template <class In, class Frame> static void backward(Frame& f) {
     using Scalar = typename Frame::Scalar;
-    ops::row_normalize_backward<ops::Center::nothing>(typename Frame::Device{}, ops::rows_of(In::extents, f.batch), f.x, f.dy,
-                                                      f.parameters, static_cast<const Scalar*>(f.saved_for_backward), f.dx,
-                                                      f.gradients, static_cast<Scalar*>(nullptr), f.workspace);
+    ops::row_normalize_backward<typename Frame::Device, ops::Center::nothing>(
+        ops::rows_of(In::extents, f.batch), f.x, f.dy, f.parameters, static_cast<const Scalar*>(f.saved_for_backward), f.dx,
+        f.gradients, static_cast<Scalar*>(nullptr), f.workspace);
   }
   /// Adds the gradient of the weight over the samples of f alone to f.gradients.
   template <class In, class Frame> static void unit_gradient(Frame& f) { backward<In>(f); }

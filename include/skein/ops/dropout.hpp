@@ -17,7 +17,7 @@ template <> struct DropoutKernels<Cpu> {
 };
 
 /// y = x / (1 - rate) where the mask keeps, else 0; forward and backward alike. x and y may be the same array. Rate 0 copies.
-template <class Device, class Scalar> void dropout(Device, const DropoutShape& shape, double rate, const Scalar* x, Scalar* y) {
+template <class Device, class Scalar> void dropout(const DropoutShape& shape, double rate, const Scalar* x, Scalar* y) {
   DropoutKernels<Device>::run(shape, rate, x, y);
 }
 

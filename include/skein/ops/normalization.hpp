@@ -39,14 +39,14 @@ template <> constexpr KernelNeeds row_normalize_needs<Cpu>(long n) { return {.wo
 
 /// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation. Without
 /// a center y = x / sqrt(mean of x^2 + epsilon) weight, and saved is (rows, 1). Values may be of a 16-bit type on a GPU.
-template <Center C = Center::mean, class Device, class Scalar, class Value>
-void row_normalize(Device, const RowShape& s, const Value* x, const Scalar* weight, const Scalar* bias, double epsilon, Value* y,
+template <class Device, Center C = Center::mean, class Scalar, class Value>
+void row_normalize(const RowShape& s, const Value* x, const Scalar* weight, const Scalar* bias, double epsilon, Value* y,
                    Scalar* saved_for_backward) {
   RowNormalizeKernels<Device>::template forward<C>(s, x, weight, bias, epsilon, y, saved_for_backward);
 }
 /// Adds to dweight and, with a center, to dbias; writes dx where it is not null. scratch: 2 n scalars, on the Cpu.
-template <Center C = Center::mean, class Device, class Scalar, class Value>
-void row_normalize_backward(Device, const RowShape& s, const Value* x, const Value* dy, const Scalar* weight,
+template <class Device, Center C = Center::mean, class Scalar, class Value>
+void row_normalize_backward(const RowShape& s, const Value* x, const Value* dy, const Scalar* weight,
                             const Scalar* saved_for_backward, Value* dx, Scalar* dweight, Scalar* dbias, Scalar* scratch) {
   RowNormalizeKernels<Device>::template backward<C>(s, x, dy, weight, saved_for_backward, dx, dweight, dbias, scratch);
 }

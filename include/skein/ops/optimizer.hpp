@@ -2,6 +2,8 @@
 // Face of the optimizers' passes: dispatches on the device tag. A pass may be run range by range, by several workers at
 // once: each element is updated by itself, to the same bits.
 #pragma once
+#include <concepts>
+
 #include "../device/device.hpp"
 #include "cpu/optimizer.hpp"
 #include "reference/optimizer.hpp"
@@ -26,26 +28,26 @@ template <> struct OptimizerKernels<Cpu> {
 };
 
 /// A step of Sgd over a range of elements.
-template <class Device, class Scalar> void sgd(Device, const SgdArguments<Scalar>& arguments) {
+template <class Device, class Scalar> void sgd(const SgdArguments<Scalar>& arguments) {
   OptimizerKernels<Device>::update(arguments);
 }
 /// A step of Adam, AdamW or their kin over a range of elements.
-template <class Device, class Scalar> void adam(Device, const AdamArguments<Scalar>& arguments) {
+template <class Device, class Scalar> void adam(const AdamArguments<Scalar>& arguments) {
   OptimizerKernels<Device>::update(arguments);
 }
 /// A step of RmsProp over a range of elements.
-template <class Device, class Scalar> void rms_prop(Device, const RmsPropArguments<Scalar>& arguments) {
+template <class Device, class Scalar> void rms_prop(const RmsPropArguments<Scalar>& arguments) {
   OptimizerKernels<Device>::update(arguments);
 }
 /// An optimizer of one's own: a pass that derives from UpdateArguments<Scalar> and has what SgdArguments has: arrays, array(k),
 /// element(g, value, state) and rescale(lr_factor, decay_factor). Written once for every device.
-template <class Device, class Call> void update(Device, const Call& arguments) { OptimizerKernels<Device>::update(arguments); }
+template <class Device, class Call> void update(const Call& arguments) { OptimizerKernels<Device>::update(arguments); }
 /// *into = the sum of the squares of the scaled, worker-summed gradients, in double: not finite where one of them is not. On a
 /// device `into` is the device's, nothing waits, frozen ranges have no part, and only gradient_scale scales.
-template <class Device, class Scalar> void sum_of_squares(Device, const UpdateArguments<Scalar>& arguments, double* into) {
+template <class Device, class Scalar> void sum_of_squares(const UpdateArguments<Scalar>& arguments, double* into) {
   OptimizerKernels<Device>::sum_of_squares(arguments, into);
 }
-template <class Scalar> double sum_of_squares(Cpu, const UpdateArguments<Scalar>& arguments) {
+template <std::same_as<Cpu> Device, class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& arguments) {
   return cpu::sum_of_squares(arguments);
 }
 

@@ -38,32 +38,32 @@ template <> struct PoolKernels<Cpu> {
 
 /// The maximum of each window and its place in the window (the first of equals; a NaN wins): winners is (batch, out_count).
 template <class Device, class Scalar>
-void max_pool2d_forward(Device, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, ArgMax* winners) {
+void max_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y, ArgMax* winners) {
   PoolKernels<Device>::max_forward(g, batch, x, y, winners);
 }
 /// Writes all of dx: each winner gets the gradients of the windows that it won.
 template <class Device, class Scalar>
-void max_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scalar* dy, const ArgMax* winners, Scalar* dx) {
+void max_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, const ArgMax* winners, Scalar* dx) {
   PoolKernels<Device>::max_backward(g, batch, dy, winners, dx);
 }
 /// The mean of each window; padding counts as zeros.
 template <class Device, class Scalar>
-void average_pool2d_forward(Device, const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
+void average_pool2d_forward(const Pool2dGeometry& g, long batch, const Scalar* x, Scalar* y) {
   PoolKernels<Device>::average_forward(g, batch, x, y);
 }
 /// The gradient of average_pool2d_forward: dx is written whole.
 template <class Device, class Scalar>
-void average_pool2d_backward(Device, const Pool2dGeometry& g, long batch, const Scalar* dy, Scalar* dx) {
+void average_pool2d_backward(const Pool2dGeometry& g, long batch, const Scalar* dy, Scalar* dx) {
   PoolKernels<Device>::average_backward(g, batch, dy, dx);
 }
 /// The mean of each channel over all pixels; y is (batch, y_pitch), its gaps become zero.
 template <class Device, class Scalar>
-void global_average_forward(Device, long pixels, long channels, long batch, const Scalar* x, Scalar* y, long y_pitch) {
+void global_average_forward(long pixels, long channels, long batch, const Scalar* x, Scalar* y, long y_pitch) {
   PoolKernels<Device>::global_forward(pixels, channels, batch, x, y, y_pitch);
 }
 /// The gradient of global_average_forward: each pixel gets its share of its channel's.
 template <class Device, class Scalar>
-void global_average_backward(Device, long pixels, long channels, long batch, const Scalar* dy, long dy_pitch, Scalar* dx) {
+void global_average_backward(long pixels, long channels, long batch, const Scalar* dy, long dy_pitch, Scalar* dx) {
   PoolKernels<Device>::global_backward(pixels, channels, batch, dy, dy_pitch, dx);
 }
 

@@ -18,7 +18,7 @@ template <> struct CrossEntropyKernels<Cpu> {
 
 /// Sums of loss, weight and correct answers over the rows, and the gradient where `arguments.gradient` is not null. Subtracts
 /// each row's maximum, so no logit overflows. A device adds the sums to pass.sums, and the call returns nothing without waiting.
-template <class Device, class Scalar> CrossEntropySums cross_entropy(Device, const CrossEntropyArguments<Scalar>& arguments) {
+template <class Device, class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArguments<Scalar>& arguments) {
   return CrossEntropyKernels<Device>::run(arguments);
 }
 

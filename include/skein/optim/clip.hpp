@@ -34,7 +34,7 @@ inline constexpr int norm_pieces = 64;
 /// The sum of the squares of gradient_scale times the summed gradients over [begin, end), in double. Workers call it on
 /// disjoint parts and add up; the square root of the whole is the norm.
 template <class Scalar> double sum_of_squares(const UpdateCall<Scalar, Cpu>& call) {
-  return ops::sum_of_squares(Cpu{}, arguments_of<ops::UpdateArguments<Scalar>>(call));
+  return ops::sum_of_squares<Cpu>(arguments_of<ops::UpdateArguments<Scalar>>(call));
 }
 
 /// The sum of squares over the ranges that are updated: frozen parameters have no part in the norm.

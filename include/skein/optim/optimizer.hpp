@@ -217,7 +217,7 @@ template <class O, class Scalar, class Device> auto pass_of(const O& o, const Up
 /// One pass of an optimizer over [call.begin, call.end), with the rate and the decay of the call.
 template <class O, class Scalar, class Device> void apply(const O& o, const UpdateCall<Scalar, Device>& call) {
   if constexpr (HasApply<O>) o.apply(call);
-  else ops::update(Device{}, detail::pass_of(o, call));
+  else ops::update<Device>(detail::pass_of(o, call));
 }
 
 /// Does one launch serve all parameter groups of O, on a device where passes of ops do? Its pass is one of those then; an

@@ -161,7 +161,7 @@ template <Optimizer O, class Scalar, class Device> class BoundOptimizer {
   /// Writes that sum to `into`, which is in the device's memory, without waiting; call.scale has no part in it.
   void sum_of_squares(const StepCall<Scalar>& call, long begin, long end, double* into) const {
     if constexpr (std::same_as<Device, Cpu>) *into = sum_of_squares(call, begin, end);
-    else ops::sum_of_squares(Device{}, arguments_of<ops::UpdateArguments<Scalar>>(complete(nullptr, call, begin, end)), into);
+    else ops::sum_of_squares<Device>(arguments_of<ops::UpdateArguments<Scalar>>(complete(nullptr, call, begin, end)), into);
   }
   /// The call of a pass over [begin, end): with ranges and state.
   UpdateCall<Scalar, Device> complete(Scalar* parameters, const StepCall<Scalar>& call, long begin, long end) const {

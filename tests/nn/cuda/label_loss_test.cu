@@ -179,7 +179,7 @@ TEST_CASE("among outputs that are no numbers there is no right answer, by howeve
     p.count = d.count;
     CAPTURE(at);
     CHECK(ops::reference::cross_entropy(p).correct == 0);
-    CHECK(ops::cross_entropy(sk::Cpu{}, p).correct == 0);
+    CHECK(ops::cross_entropy<sk::Cpu>(p).correct == 0);
     CHECK(ops::label_loss<sk::Cpu>(p, Hinge::Row{}).correct == 0);
     double correct[2] = {0, 0};
     support::by_lanes<8>(d.count, [&](long r, const auto& lanes) {

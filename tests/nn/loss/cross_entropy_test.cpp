@@ -77,7 +77,7 @@ TEST_CASE("CrossEntropy's vectors and plain loops agree", "[loss]") {
     arguments.class_weights = w.data();
     arguments.ignores = true;
     arguments.ignored = -7;
-    const auto a = skein::ops::cross_entropy(skein::Cpu{}, arguments);
+    const auto a = skein::ops::cross_entropy<skein::Cpu>(arguments);
     arguments.gradient = slow.data();
     const auto b = skein::ops::reference::cross_entropy(arguments);
     CHECK(test::close<float>(a.loss, b.loss));
@@ -95,7 +95,7 @@ TEST_CASE("CrossEntropy takes nothing from a class of weight 0 whose logit is mi
     skein::ops::CrossEntropyArguments<float> arguments{x, 4, 3, labels, 2, 1, nullptr};
     arguments.smoothing = smoothing;
     arguments.class_weights = weights;
-    const auto a = skein::ops::cross_entropy(skein::Cpu{}, arguments), b = skein::ops::reference::cross_entropy(arguments);
+    const auto a = skein::ops::cross_entropy<skein::Cpu>(arguments), b = skein::ops::reference::cross_entropy(arguments);
     CHECK(std::isfinite(b.loss));
     CHECK(test::close<float>(a.loss, b.loss));
   }

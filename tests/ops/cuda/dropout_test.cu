@@ -17,11 +17,11 @@ TEMPLATE_TEST_CASE("Dropout on the GPU has the Cpu's masks, bit for bit", "[ops]
         const ops::DropoutShape shape{3, n, pitch, 0x123456789abcdefull, 0xfffffffeull};  // samples across 2^32
         std::vector<TestType> x(static_cast<std::size_t>(3 * pitch)), y(x.size(), 7);
         for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<TestType>(i % 17) - 8;
-        ops::dropout(sk::Cpu{}, shape, rate, x.data(), y.data());
+        ops::dropout<sk::Cpu>(shape, rate, x.data(), y.data());
         DeviceArray<TestType> there(x, n % 2), in_place(x);
         DeviceArray<TestType> to(x.size(), TestType(7));
-        ops::dropout(sk::Cuda{}, shape, rate, there.data(), to.data());
-        ops::dropout(sk::Cuda{}, shape, rate, in_place.data(), in_place.data());
+        ops::dropout<sk::Cuda>(shape, rate, there.data(), to.data());
+        ops::dropout<sk::Cuda>(shape, rate, in_place.data(), in_place.data());
         CHECK(to.host() == y);
         CHECK(in_place.host() == y);
       }
@@ -34,7 +34,7 @@ TEST_CASE("Dropout on the GPU reads a step's key and first sample in device memo
   for (const std::uint64_t key : {5ull, 6ull}) {
     ops::DropoutShape here{4, n, pitch, sk::random_key(key, 99), 1000 + 3};
     std::vector<float> y(x.size());
-    ops::dropout(sk::Cpu{}, here, 0.3, x.data(), y.data());
+    ops::dropout<sk::Cpu>(here, 0.3, x.data(), y.data());
     sk::Arena<ops::StepValues, sk::Cuda> values(1);
     const ops::StepValues now{key, 1000, 1};
     sk::Copy<sk::Cuda, sk::Cpu>::run(values.data(), &now, sizeof now);
@@ -42,7 +42,7 @@ TEST_CASE("Dropout on the GPU reads a step's key and first sample in device memo
     shape.values = values.data();
     shape.purpose = 99;
     DeviceArray<float> to(x.size(), 7.0f);
-    ops::dropout(sk::Cuda{}, shape, 0.3, there.data(), to.data());
+    ops::dropout<sk::Cuda>(shape, 0.3, there.data(), to.data());
     CHECK(to.host() == y);
   }
 }
@@ -51,9 +51,9 @@ TEST_CASE("Dropout on the GPU of 16-bit values drops the same ones", "[ops][cuda
   const ops::DropoutShape shape{3, 40, 48, 11, 2};
   const std::vector<float> x(3 * 48, 1.0f);
   std::vector<float> y(x.size());
-  ops::dropout(sk::Cpu{}, shape, 0.5, x.data(), y.data());
+  ops::dropout<sk::Cpu>(shape, 0.5, x.data(), y.data());
   DeviceArray<sk::bf16> there(std::vector<sk::bf16>(x.size(), sk::bf16(1.0f)));
-  ops::dropout(sk::Cuda{}, shape, 0.5, there.data(), there.data());
+  ops::dropout<sk::Cuda>(shape, 0.5, there.data(), there.data());
   const std::vector<sk::bf16> got = there.host();
   CHECK(std::vector<float>(got.begin(), got.end()) == y);
 }

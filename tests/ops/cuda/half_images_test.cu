@@ -53,18 +53,18 @@ template <class Half> void pools(double tolerance, int channels) {
       dx(batch * g.in_count(), 1);
   std::vector<ops::ArgMax> winners(static_cast<std::size_t>(batch * g.out_count()));
   OnDevice<ops::ArgMax> device_winners(winners);
-  ops::max_pool2d_forward(Cpu{}, g, batch, x.here.data(), y.here.data(), winners.data());
-  ops::max_pool2d_forward(Cuda{}, g, batch, x.there.data(), y.there.data(), device_winners.data());
+  ops::max_pool2d_forward<Cpu>(g, batch, x.here.data(), y.here.data(), winners.data());
+  ops::max_pool2d_forward<Cuda>(g, batch, x.there.data(), y.there.data(), device_winners.data());
   near(y.there, y.here, 0);  // nothing is rounded
   CHECK(device_winners.values() == winners);
-  ops::max_pool2d_backward(Cpu{}, g, batch, dy.here.data(), winners.data(), dx.here.data());
-  ops::max_pool2d_backward(Cuda{}, g, batch, dy.there.data(), device_winners.data(), dx.there.data());
+  ops::max_pool2d_backward<Cpu>(g, batch, dy.here.data(), winners.data(), dx.here.data());
+  ops::max_pool2d_backward<Cuda>(g, batch, dy.there.data(), device_winners.data(), dx.there.data());
   near(dx.there, dx.here, tolerance);
-  ops::average_pool2d_forward(Cpu{}, g, batch, x.here.data(), y.here.data());
-  ops::average_pool2d_forward(Cuda{}, g, batch, x.there.data(), y.there.data());
+  ops::average_pool2d_forward<Cpu>(g, batch, x.here.data(), y.here.data());
+  ops::average_pool2d_forward<Cuda>(g, batch, x.there.data(), y.there.data());
   near(y.there, y.here, tolerance);
-  ops::average_pool2d_backward(Cpu{}, g, batch, dy.here.data(), dx.here.data());
-  ops::average_pool2d_backward(Cuda{}, g, batch, dy.there.data(), dx.there.data());
+  ops::average_pool2d_backward<Cpu>(g, batch, dy.here.data(), dx.here.data());
+  ops::average_pool2d_backward<Cuda>(g, batch, dy.there.data(), dx.there.data());
   near(dx.there, dx.here, tolerance);
 }
 

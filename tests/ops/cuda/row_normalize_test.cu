@@ -41,9 +41,9 @@ struct Data {
   }
   void on_cpu() {
     std::vector<float> scratch(static_cast<std::size_t>(2 * sk::row_pitch(s.n)));
-    ops::row_normalize(sk::Cpu{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
-    ops::row_normalize_backward(sk::Cpu{}, s, x.data(), dy.data(), weight.data(), saved_for_backward.data(), dx.data(),
-                                dweight.data(), dbias.data(), scratch.data());
+    ops::row_normalize<sk::Cpu>(s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
+    ops::row_normalize_backward<sk::Cpu>(s, x.data(), dy.data(), weight.data(), saved_for_backward.data(), dx.data(),
+                                         dweight.data(), dbias.data(), scratch.data());
   }
 };
 }  // namespace
@@ -58,10 +58,10 @@ TEST_CASE("Layer normalisation on the GPU over many rows, in packs and value by 
     DeviceArray<float> y(start.x.size(), 3.0f), saved_for_backward(start.saved_for_backward), dx(start.x.size(), 3.0f),
         dweight(start.dweight), dbias(start.dbias);
     ops::row_normalize_prepare<sk::Cuda, float>(s);
-    ops::row_normalize(sk::Cuda{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
-    ops::row_normalize_backward(sk::Cuda{}, s, x.data(), dy.data(), weight.data(),
-                                static_cast<const float*>(saved_for_backward.data()), dx.data(), dweight.data(), dbias.data(),
-                                static_cast<float*>(nullptr));
+    ops::row_normalize<sk::Cuda>(s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
+    ops::row_normalize_backward<sk::Cuda>(s, x.data(), dy.data(), weight.data(),
+                                          static_cast<const float*>(saved_for_backward.data()), dx.data(), dweight.data(),
+                                          dbias.data(), static_cast<float*>(nullptr));
     INFO(s.rows << " rows of " << s.n);
     CHECK(apart(y.host(), here.y, 10) == 0);
     CHECK(apart(saved_for_backward.host(), here.saved_for_backward, 10) == 0);
@@ -124,7 +124,7 @@ TEST_CASE("Layer normalisation on the GPU takes 16-bit samples and float paramet
   const DeviceArray<float> weight(here.weight), bias(here.bias);
   DeviceArray<sk::bf16> y(half.size(), sk::bf16(3.0f));
   DeviceArray<float> saved_for_backward(here.saved_for_backward.size(), 0.0f);
-  ops::row_normalize(sk::Cuda{}, s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
+  ops::row_normalize<sk::Cuda>(s, x.data(), weight.data(), bias.data(), 1e-5, y.data(), saved_for_backward.data());
   const std::vector<sk::bf16> got = y.host();
   for (std::size_t i = 0; i < got.size(); ++i)
     CHECK(std::abs(static_cast<float>(got[i]) - here.y[i]) <= 0x1p-8 * std::max(1.0f, std::abs(here.y[i])));

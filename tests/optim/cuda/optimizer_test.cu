@@ -129,7 +129,7 @@ struct SignDescent {
   template <class Scalar, class Device> void apply(const optim::UpdateCall<Scalar, Device>& call) const {
     auto arguments = optim::arguments_of<Arguments<Scalar>>(call);
     arguments.lr = static_cast<Scalar>(call.lr);
-    ops::update(Device{}, arguments);
+    ops::update<Device>(arguments);
   }
 };
 /// A running mean of the gradient in its place.
@@ -269,5 +269,5 @@ TEST_CASE("Sums of a step go to the gradient's tail and into totals, on both dev
 TEST_CASE("An optimizer's pass on the GPU takes one array of gradients", "[optim][cuda]") {
   ops::SgdArguments<float> arguments;
   arguments.gradient_count = 2;
-  CHECK_THROWS_WITH(ops::sgd(sk::Cuda{}, arguments), Catch::Contains("one array of gradients, not 2"));
+  CHECK_THROWS_WITH(ops::sgd<sk::Cuda>(arguments), Catch::Contains("one array of gradients, not 2"));
 }

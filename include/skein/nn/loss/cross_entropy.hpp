@@ -42,7 +42,7 @@ struct CrossEntropy {
     arguments.ignored = ignore_label.value_or(0);
     arguments.sums = call.sums;
     arguments.values = call.values;
-    const ops::CrossEntropySums s = ops::cross_entropy(Device{}, arguments);
+    const ops::CrossEntropySums s = ops::cross_entropy<Device>(arguments);
     if (s.wrong >= 0) throw_wrong_label(call, s.wrong, ignore_label);
     return {s.loss, s.weight, s.correct};
   }

@@ -98,7 +98,7 @@ template <class O, class... Ts> class Chain {
       auto transforms = fused<fused_from, count>();
       detail::FusedArguments<decltype(pass), decltype(transforms)> arguments{pass, transforms, detail::rates_of(call), {}};
       for (int k = 0; k < decltype(transforms)::arrays; ++k) arguments.state_of[k] = call.state[state_before(fused_from) + k];
-      ops::update(Device{}, arguments);
+      ops::update<Device>(arguments);
     }
   }
 

@@ -68,7 +68,7 @@ requires(!on_host<Device>) void write_gradient(const UpdateCall<Scalar, Device>&
                                                Scalar* const* state, Scalar* into) {
   WriteArguments<Scalar, Transforms> arguments{call, transforms, rates_of(call), {into}};
   for (int k = 0; k < Transforms::arrays; ++k) arguments.array_of[1 + k] = state[k];
-  ops::update(Device{}, arguments);
+  ops::update<Device>(arguments);
 }
 
 /// into[i] = what `transforms` make of the scaled sum of the workers' gradients, over the call's range; `into` may be one of

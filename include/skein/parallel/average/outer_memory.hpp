@@ -23,7 +23,7 @@ template <class Scalar, class Device> void add_scaled(Scalar* to, const Scalar* 
   arguments.gradient_count = 1;
   arguments.lr = static_cast<Scalar>(-factor);
   arguments.end = count;
-  ops::sgd(Device{}, arguments);
+  ops::sgd<Device>(arguments);
 }
 
 /// Arrays of a whole model on the device: the anchor, from which all ranks began the period, and the optimizer's state.
