@@ -49,9 +49,7 @@ class FitState {
   bool loaded() const { return moment_ == FitMoment::loaded; }
   bool goes_on() const { return loaded() && (position_.running || position_.epoch > 0); }
   /// Epochs before the next fit.
-  std::int64_t epochs_before() const {
-    return goes_on() ? position_.base : position_.base + position_.epoch + (position_.step > 0 ? 1 : 0);
-  }
+  std::int64_t epochs_before() const { return goes_on() ? position_.base : position_.base + position_.epochs_begun(); }
   /// The seed of the samples' order: the one asked for, else that of a training that is loaded, for its next fit, else the
   /// model's.
   Seed seed_of(Seed asked, Seed of_model) const;

@@ -92,7 +92,7 @@ SKEIN_INLINE bool FitState::begin(const EpochOrder& order, std::int64_t steps, C
 }
 
 SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank) const {
-  const bool by_name = !position_.running || position_.ended;
+  const bool by_name = position_.fit_is_over();
   constexpr const char* of = "the callbacks of the loaded training";
   if (rank == 0 && !by_name) return from_bytes(byte_span(callback_state_), callbacks, of);
   for (const std::string& name : callbacks.load_by_name(byte_span(callback_state_), of)) say_begins_anew(name, rank);
