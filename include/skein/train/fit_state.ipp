@@ -44,7 +44,7 @@ SKEIN_INLINE void FitState::resume(const FitFacts& facts, FileRecords&& records)
   }
   history_ = std::move(records.history);
   callback_state_ = std::move(records.callbacks);
-  callback_failure_.clear();
+  callback_failure_ = {};
   loaded_optimizer_ = std::move(records.optimizer);
   loaded_seed_ = Seed{position_.order.seed};
   moment_ = FitMoment::loaded;
@@ -110,8 +110,8 @@ SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
 }
 
 SKEIN_INLINE void FitState::keep_callbacks() {
-  callback_failure_.clear();
-  noting(callback_failure_, [&] {
+  callback_failure_ = {};
+  callback_failure_.note([&] {
     const std::vector<std::byte> bytes = to_bytes(*callbacks_);
     callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });
