@@ -41,7 +41,8 @@ int main(int argc, char** argv) {
     // [quote fit]
     const char* file = "requeue.skein";
     if (std::getenv("SLURM_RESTART_COUNT") && std::filesystem::exists(file)) trainer.load(file);  // not the job's first start
-    const std::int64_t begun = trainer.train_step().steps(), steps = o.epochs * (digits.size() / 50);
+    const std::int64_t each = (digits.size() + 49) / 50;  // the last batch of an epoch may be a smaller one
+    const std::int64_t begun = trainer.train_step().steps(), steps = o.epochs * each;
     if (begun < steps)  // else the signal came in the last step
       trainer.fit(digits, {.epochs = o.epochs, .batch = 50, .callbacks = {StopAtSignal{}}});
     trainer.save(file);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a loss on rows as a network would hand them over (padded, gaps of zeros), and on slices as workers would.
+// Runs a loss on rows as a network may hand them over (padded, with anything in the gaps), and on slices as workers would.
 #pragma once
 #include <catch2/catch.hpp>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include <skein/core/shape.hpp>
@@ -26,7 +27,8 @@ template <class Scalar> struct LossRows {
   /// scale 0: 1 / weight, the gradient of the mean. `slices`: so many calls on parts of the rows.
   template <class Loss> Result operator()(const Loss& loss, double scale = 0, int slices = 1, bool wants_gradient = true) const {
     const long pitch = skein::row_pitch(width);
-    std::vector<Scalar> x(static_cast<std::size_t>(count * pitch)), t = x, g(x.size(), Scalar(99));
+    std::vector<Scalar> x(static_cast<std::size_t>(count * pitch), std::numeric_limits<Scalar>::quiet_NaN()), t = x;
+    std::vector<Scalar> g(x.size(), Scalar(99));
     for (long r = 0; r < count; ++r)
       for (long c = 0; c < width; ++c) {
         x[static_cast<std::size_t>(r * pitch + c)] = static_cast<Scalar>(outputs[static_cast<std::size_t>(r * width + c)]);

@@ -67,3 +67,16 @@ TEST_CASE("whatever work throws is noted as a text that is not empty", "[train]"
   st::noting(failure, [] { throw 3; });
   CHECK(failure == "an exception that is no std::exception");
 }
+
+TEST_CASE("an exception of what is saved reaches its caller as it is, where the others do not answer too", "[train]") {
+  st::SaveFailure own, of_file;
+  own.note([] { throw std::domain_error("the layer's"); });
+  own.note([] { throw std::logic_error("a later one"); });
+  of_file.reason = "no space left";
+  CHECK(own.reason == "the layer's");
+  const auto without_answer = [] { throw sk::CommError("gone"); };
+  CHECK_THROWS_AS(own.meet(without_answer), std::domain_error);
+  CHECK_THROWS_AS(own.raise("a", "could not be saved: "), std::domain_error);
+  CHECK_THROWS_AS(of_file.meet(without_answer), sk::CommError);
+  CHECK_THROWS_WITH(of_file.raise("a", "could not be saved: "), Catch::Contains("could not be saved: no space left"));
+}

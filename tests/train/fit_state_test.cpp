@@ -180,9 +180,9 @@ TEST_CASE("why callbacks could not be written down is forgotten where another tr
   state.begin(order, 4, broken, training);
   state.keep_callbacks();
   state.forget_callbacks();
-  CHECK(state.callback_failure() == "no state");
+  CHECK(state.callback_failure().reason == "no state");
   state.resume({}, records());
-  CHECK(state.callback_failure().empty());
+  CHECK(!state.callback_failure().failed());
 }
 
 TEST_CASE("sums that are each rank's own are written for each of them, and each takes its own back") {

@@ -172,7 +172,7 @@ TEST_CASE("a metric of yes and no has a threshold within the outputs of a networ
   sk::Model<sk::nn::Sequential<sk::nn::Linear<2>, sk::nn::Sigmoid>, sk::Shape<3>> model;
   sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}};
   const auto refused = Catch::StartsWith(
-      "the metric 'binary accuracy' takes outputs above 0 for a yes, and the network ends with probabilities, from 0 to 1: its "
+      "the metric 'binary accuracy' takes outputs above 0 for a yes, and its outputs are probabilities, from 0 to 1: its "
       "threshold is 0.5 then, as in BinaryAccuracy{0.5} and F1{-1, 0.5}; 0 is that of logits");
   const auto fit = [&](sk::train::AnyMetric metric) {
     trainer.fit(set, {.batch = 8, .validate = set, .metrics = {metric}, .progress = false});

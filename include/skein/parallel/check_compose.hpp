@@ -3,7 +3,9 @@
 // nest, by value.
 #pragma once
 #include <algorithm>
+#include <concepts>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "concepts.hpp"
@@ -46,6 +48,12 @@ template <class... S> consteval bool any_refused() {
     if (in_compose(Capability{i}) == InCompose::refused && (S::capabilities.has(Capability{i}) || ...)) return true;
   return false;
 }
+/// Stands for what is no policy and was given to a Compose, which refuses it: nothing more is said of it then.
+struct RefusedPolicy : SingleProcess {
+  template <class Other> explicit RefusedPolicy(const Other&) {}
+};
+template <class P> inline constexpr bool is_policy = std::derived_from<P, PolicyBase>;
+template <class P> using PolicyOrRefused = std::conditional_t<is_policy<P>, P, RefusedPolicy>;
 template <int N> inline constexpr bool at_most_one = N <= 1;
 template <int N> inline constexpr bool several_policies = N >= 1;
 template <class... S> inline constexpr bool keep_whole_replicas = !any_refused<S...>();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "concepts.hpp"
+#include "data/data_parallel_option.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
 
@@ -23,7 +24,11 @@ template <class P, class R> concept Policy = std::derived_from<P, PolicyBase> &&
 /// Refuses, with one sentence, what is no policy for such a replica.
 template <class P, class R> consteval void assert_policy() {
   constexpr bool derives = std::derived_from<P, PolicyBase>, binds = requires(const P&p, const R&r) { p.bind(r); };
-  static_assert(derives, "a policy derives from parallel::PolicyBase, which answers what it does not say itself");
+  constexpr bool is_option = std::derived_from<P, OptionBase>;
+  static_assert(!is_option,
+                "an option of DataParallel (SyncEvery, GradientWorkers, Compress, Sharded, ...) is no policy: write "
+                "DataParallel{world, SyncEvery<4>{}}");
+  static_assert(derives || is_option, "a policy derives from parallel::PolicyBase, which answers what it does not say itself");
   static_assert(binds || !derives, "a policy has bind(replica) const, which makes the policy state of one training");
   if constexpr (derives && binds) {
     using State = detail::StateOf<P, R>;

@@ -261,9 +261,13 @@ template <class... PolicyStates> inline constexpr bool forwards_to_parts<Compose
 template <class... Policies> class Compose : public PolicyBase {
   static_assert(detail::several_policies<sizeof...(Policies)>,
                 "Compose takes the policies that are to be composed: give it at least one");
+  static_assert((detail::is_policy<Policies> && ...),
+                "Compose takes policies, and one of these is none: an option (SyncEvery, GradientWorkers, Compress, ...) belongs "
+                "into its DataParallel, as in Compose{DataParallel{world, SyncEvery<4>{}}, ModelAverage{world, Period<100>{}}}");
+  template <class P, class R> using StateOf = decltype(std::declval<const detail::PolicyOrRefused<P>&>().bind(std::declval<R>()));
 
  public:
-  explicit Compose(Policies... policies) : policies_(std::move(policies)...) {}
+  explicit Compose(Policies... policies) : policies_(detail::PolicyOrRefused<Policies>(std::move(policies))...) {}
 
   /// Memory for the gradients, from the first policy that gives some: at most one exchanges gradients.
   std::shared_ptr<void> gradient_memory(std::size_t bytes) const {
@@ -274,20 +278,21 @@ template <class... Policies> class Compose : public PolicyBase {
   }
 
   template <class R> auto bind(const R& replica) const {
-    using Composed = ComposedPolicyState<decltype(std::declval<const Policies&>().bind(replica))...>;
-    static_assert(detail::keep_whole_replicas<decltype(std::declval<const Policies&>().bind(replica))...>,
+    using Composed = ComposedPolicyState<StateOf<Policies, const R&>...>;
+    static_assert(detail::keep_whole_replicas<StateOf<Policies, const R&>...>,
                   "Compose: Sharded, Reproducible, GradientWorkers and ParameterServer fix what every rank has after each step, "
                   "and a Pipeline makes steps of its own, so that they go with no other policy");
-    static_assert(
-        detail::at_most_one<(0 + ... + int(SynchronizesGradients<decltype(std::declval<const Policies&>().bind(replica))>))>,
-        "Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel");
+    static_assert(detail::at_most_one<(0 + ... + int(SynchronizesGradients<StateOf<Policies, const R&>>))>,
+                  "Compose: two of the policies exchange gradients, so they would be added up twice: keep one DataParallel");
     return std::apply([&](const auto&... p) { return Composed(replica, p...); }, policies_);
   }
-  template <class Device> static constexpr bool fits = (Policies::template fits<Device> && ...);
-  template <class Device> static consteval void assert_fits() { (Policies::template assert_fits<Device>(), ...); }
+  template <class Device> static constexpr bool fits = (detail::PolicyOrRefused<Policies>::template fits<Device> && ...);
+  template <class Device> static consteval void assert_fits() {
+    (detail::PolicyOrRefused<Policies>::template assert_fits<Device>(), ...);
+  }
 
  private:
-  std::tuple<Policies...> policies_;
+  std::tuple<detail::PolicyOrRefused<Policies>...> policies_;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -18,6 +18,22 @@ void noting(std::string& failure, const std::function<void()>& work);
 /// What an exception says, which is not empty.
 std::string reason_of(const std::exception_ptr& error);
 
+/// Why this rank's training is not saved: a fault of the file, which is a FileError of its path; or an exception of what is
+/// saved, a layer's, a callback's or a communicator's, which the rank's caller gets as it is.
+struct SaveFailure {
+  std::string reason{};            ///< empty: it has not failed
+  std::exception_ptr exception{};  ///< null: a fault of the file
+
+  bool failed() const { return !reason.empty(); }
+  /// Keeps what a rank's own work throws, unless it has failed before.
+  void note(const std::function<void()>& work);
+  /// Throws the exception, or a FileError: `begin` and the reason.
+  [[noreturn]] void raise(const std::string& path, const std::string& begin) const;
+  /// Meets the other ranks. Where that fails after an exception of this rank's own, which may have left them in a call of their
+  /// own, this one is what is thrown.
+  void meet(const std::function<void()>& work) const;
+};
+
 /// This rank's side of something that all ranks read: read(before_change) calls before_change(hash) when all is read and checked,
 /// and then changes what is trained. meet(hash, error) is collective, and throws on a rank without an error where another has
 /// one. Where one rank cannot read, all throw, that one its own error, and nothing is changed on any. Two meetings where all is

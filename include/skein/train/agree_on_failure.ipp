@@ -24,6 +24,30 @@ SKEIN_INLINE std::string reason_of(const std::exception_ptr& error) {
   return reason;
 }
 
+SKEIN_INLINE void SaveFailure::note(const std::function<void()>& work) {
+  if (failed()) return;
+  try {
+    work();
+  } catch (...) {
+    exception = std::current_exception();
+    reason = reason_of(exception);
+  }
+}
+
+SKEIN_INLINE void SaveFailure::raise(const std::string& path, const std::string& begin) const {
+  if (exception) std::rethrow_exception(exception);
+  throw FileError(path, -1, begin + reason);
+}
+
+SKEIN_INLINE void SaveFailure::meet(const std::function<void()>& work) const {
+  try {
+    work();
+  } catch (const CommError&) {
+    if (exception) std::rethrow_exception(exception);
+    throw;
+  }
+}
+
 SKEIN_INLINE std::vector<std::string> agree_on_failure(
     SavedTraining& training, const std::string& own, const std::string& failure, const std::function<void()>& throw_own,
     const std::function<std::string(int rank, const std::string& reason)>& say_other) {

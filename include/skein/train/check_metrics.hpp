@@ -27,13 +27,13 @@ inline void check_names(const std::vector<AnyMetric>& metrics) {
                  metrics[i].name()));
   }
 }
-/// Throws ArgumentError where each output of a network is on the same side of a metric's threshold.
+/// Throws ArgumentError where each output that a metric is fed with is on the same side of its threshold.
 inline void check_thresholds(const FitFacts& facts, const std::vector<AnyMetric>& metrics) {
-  if (!facts.probabilities || facts.metric_values == 0) return;
+  if (facts.metric_values == 0) return;
   for (const AnyMetric& m : metrics)
-    if (const double threshold = m.threshold(); threshold <= 0 || threshold >= 1)
+    if (const double threshold = m.threshold(); m.of_probabilities(facts.probabilities) && (threshold <= 0 || threshold >= 1))
       throw ArgumentError(
-          text("the metric '{}' takes outputs above {} for a yes, and the network ends with probabilities, from 0 "
+          text("the metric '{}' takes outputs above {} for a yes, and its outputs are probabilities, from 0 "
                "to 1: its threshold is 0.5 then, as in BinaryAccuracy{0.5} and F1{-1, 0.5}; 0 is that of "
                "logits",
                m.name(), threshold));

@@ -16,11 +16,11 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::vector<WrittenFile> detail::shards_of_all(SavedTraining& training, const std::string& path,
-                                                            const WrittenFile& own, const std::string& failure) {
+                                                            const WrittenFile& own, const SaveFailure& failure) {
   const std::vector<std::byte> bytes = to_bytes(own);
   const std::vector<std::string> texts = agree_on_failure(
-      training, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, failure,
-      [&] { throw FileError(path, -1, "the checkpoint could not be written: " + failure); },
+      training, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, failure.reason,
+      [&] { failure.raise(path, "the checkpoint could not be written: "); },
       [&](int rank, const std::string& reason) {
         const bool absent = reason.find(std::strerror(ENOENT)) != std::string::npos;
         return text("the checkpoint {} could not be written: rank {}: {}{}", path, rank, reason,
@@ -33,15 +33,16 @@ SKEIN_INLINE std::vector<WrittenFile> detail::shards_of_all(SavedTraining& train
 
 SKEIN_INLINE CommitWriter::~CommitWriter() {
   wait();
-  if (stage_ != Stage::none && !failure_.empty())
-    std::fprintf(stderr, "fit: the checkpoint %s could not be written: %s\n", folder_.partial(step_).c_str(), failure_.c_str());
+  if (stage_ != Stage::none && failure_.failed())
+    std::fprintf(stderr, "fit: the checkpoint %s could not be written: %s\n", folder_.partial(step_).c_str(),
+                 failure_.reason.c_str());
 }
 
 SKEIN_INLINE void CommitWriter::commit(const RecordsView& records) {
   finish();
   step_ = training_.steps();
   writer_ = {};
-  failure_.clear();
+  failure_ = {};
   memory_.begin();
   detail::add_training(writer_, training_, records, {.whole = false, .snapshot = options_.async ? &memory_ : nullptr}, failure_);
   if (options_.async) training_.saved();
@@ -67,8 +68,8 @@ SKEIN_INLINE void CommitWriter::begin(Stage stage) {
 
 /// Does this rank's work in the stage that has begun: no collectives, no exceptions.
 SKEIN_INLINE void CommitWriter::work() {
-  if (!failure_.empty()) return;
-  noting(failure_, [&] {
+  if (failure_.failed()) return;
+  noting(failure_.reason, [&] {
     if (stage_ == Stage::shards) {
       own_ = folder_.write_shard(step_, training_.rank(), writer_);
       if (training_.ranks() > 1) return;
@@ -96,13 +97,14 @@ SKEIN_INLINE void CommitWriter::after_step() {
 }
 
 SKEIN_INLINE void CommitWriter::finish() {
-  while (stage_ != Stage::none) {
-    detail::while_ranks_meet(training_, [&] {
-      if (thread_.joinable()) thread_.join();
-      else if (!done_) work();
+  while (stage_ != Stage::none)
+    failure_.meet([&] {
+      detail::while_ranks_meet(training_, [&] {
+        if (thread_.joinable()) thread_.join();
+        else if (!done_) work();
+      });
+      agree();
     });
-    agree();
-  }
 }
 
 /// The work of the stage is done on all ranks.

@@ -80,7 +80,7 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
 template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
   if (!position().ended && position().epoch < options.epochs) return false;
   Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(position(), options.epochs));
-  if (position().running && !position().ended) return false;
+  if (!position().fit_is_over()) return false;
   Callbacks callbacks(options.callbacks);
   state_.end_without_fit(callbacks, facts_.rank);
   return true;
@@ -91,8 +91,7 @@ template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& op
 template <class Scalar>
 bool FitLoop<Scalar>::go_on(Training& training, const data::DatasetView& train, int epochs, KeptObjects& kept) {
   const auto check = [&](const TrainingPosition& there, const KeptObjects& beside) {
-    if (!there.ended && there.epoch + (there.step > 0 ? 1 : 0) > epochs)
-      refuse_fewer_epochs(commits_->nothing_to_do(there, epochs), there, epochs);
+    if (!there.ended && there.epochs_begun() > epochs) refuse_fewer_epochs(commits_->nothing_to_do(there, epochs), there, epochs);
     check_kept_preparation(beside, train.origin(), train.normalization(), "fit, which goes on from the .checkpoint folder");
   };
   const auto found = commits_->go_on(state_.loaded() ? training.steps() : -1, state_.epochs_before(),
@@ -147,7 +146,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   position().running = position().epoch < work.options.epochs;  // stopped: load() and fit() go on
   state_.keep_callbacks();                                      // for a save() after the fit
   position().ended = work.control.finishing();
-  const bool goes_on = position().running && !position().ended;
+  const bool goes_on = !position().fit_is_over();
   if (position().step > 0) work.judge.look_at_parts(epoch_number(), work.factor);  // the end of an epoch has looked
   const bool same = facts_.same_weights == parallel::SameWeights::after_step;
   if (same) compare_weights(work, "at the end of fit");

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "../core/named_values.hpp"
+#include "agree_on_failure.hpp"
 #include "fit_facts.hpp"
 #include "history.hpp"
 #include "options.hpp"
@@ -49,9 +50,7 @@ class FitState {
   bool loaded() const { return moment_ == FitMoment::loaded; }
   bool goes_on() const { return loaded() && (position_.running || position_.epoch > 0); }
   /// Epochs before the next fit.
-  std::int64_t epochs_before() const {
-    return goes_on() ? position_.base : position_.base + position_.epoch + (position_.step > 0 ? 1 : 0);
-  }
+  std::int64_t epochs_before() const { return goes_on() ? position_.base : position_.base + position_.epochs_begun(); }
   /// The seed of the samples' order: the one asked for, else that of a training that is loaded, for its next fit, else the
   /// model's.
   Seed seed_of(Seed asked, Seed of_model) const;
@@ -81,7 +80,7 @@ class FitState {
   /// The callbacks' states as they were written down, or loaded, last.
   const std::string& kept_callbacks() const { return callback_state_; }
   /// Why callback_state() is not of now: what the serialize() of a callback threw, which all ranks hear when rank 0 writes.
-  const std::string& callback_failure() const { return callback_failure_; }
+  const SaveFailure& callback_failure() const { return callback_failure_; }
 
  private:
   /// Where the file's fit had all its epochs, or was ended for good, they may be others than its, on rank 0 too.
@@ -93,7 +92,7 @@ class FitState {
   History history_{};
   Seed loaded_seed_{};              // of a loaded training, until its fit begins
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on
-  std::string callback_failure_;
+  SaveFailure callback_failure_;
   std::string callback_state_;    // of a loaded training, until its fit begins
   std::string loaded_optimizer_;  // the same: lines of NamedValues
   FitMoment moment_ = FitMoment::outside_epoch;

@@ -44,7 +44,7 @@ SKEIN_INLINE void FitState::resume(const FitFacts& facts, FileRecords&& records)
   }
   history_ = std::move(records.history);
   callback_state_ = std::move(records.callbacks);
-  callback_failure_.clear();
+  callback_failure_ = {};
   loaded_optimizer_ = std::move(records.optimizer);
   loaded_seed_ = Seed{position_.order.seed};
   moment_ = FitMoment::loaded;
@@ -92,7 +92,7 @@ SKEIN_INLINE bool FitState::begin(const EpochOrder& order, std::int64_t steps, C
 }
 
 SKEIN_INLINE void FitState::load_callbacks(Callbacks& callbacks, int rank) const {
-  const bool by_name = !position_.running || position_.ended;
+  const bool by_name = position_.fit_is_over();
   constexpr const char* of = "the callbacks of the loaded training";
   if (rank == 0 && !by_name) return from_bytes(byte_span(callback_state_), callbacks, of);
   for (const std::string& name : callbacks.load_by_name(byte_span(callback_state_), of)) say_begins_anew(name, rank);
@@ -110,8 +110,8 @@ SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
 }
 
 SKEIN_INLINE void FitState::keep_callbacks() {
-  callback_failure_.clear();
-  noting(callback_failure_, [&] {
+  callback_failure_ = {};
+  callback_failure_.note([&] {
     const std::vector<std::byte> bytes = to_bytes(*callbacks_);
     callback_state_.assign(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   });

@@ -131,7 +131,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// Writes model, buffers, optimizer state, step, place in the data and the states of callbacks to one file, so that load() and
   /// fit() go on with the same bits. Where a fit has given the model the weights that a callback kept (.restore_best), the file
   /// has those, and goes on from them. All ranks call it; rank 0 writes, where its `path` says, beside the old file and
-  /// renames. Throws FileError (on every rank CommError).
+  /// renames. Throws FileError where it cannot, and what a callback's or the policy's own saving throws (on every other rank
+  /// CommError).
   void save(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::save);
     policy_state().barrier();  // who has not called this is named

@@ -41,7 +41,7 @@ struct RecordsView {
   const History& history;
   const std::string& callbacks;
   const KeptObjects& kept;
-  const std::string& callback_failure;  ///< why the callbacks have no bytes, where one's serialize() threw on this rank
+  const SaveFailure& callback_failure;  ///< why the callbacks have no bytes, where one's serialize() threw on this rank
 };
 namespace detail {
 /// Memory for copies of the arrays that a rank writes; kept from one commit to the next, whose arrays are the same.
@@ -67,13 +67,13 @@ struct SavedPart {
 };
 /// Adds the arrays and objects that this rank writes; the records on rank 0. Collective; `failure` is why it cannot.
 void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
-                  std::string& failure);
+                  SaveFailure& failure);
 /// All ranks call it, each with its own work, which makes no collectives and does not throw; see while_busy.hpp.
 void while_ranks_meet(SavedTraining& training, const std::function<void()>& work);
 }  // namespace detail
 
-/// Writes all that a training needs to go on to one file. All ranks call it, rank 0 writes. Where it fails, that throws
-/// FileError, and the others CommError.
+/// Writes all that a training needs to go on to one file. All ranks call it, rank 0 writes. Where it cannot, that throws
+/// FileError, where what is saved throws on a rank (a callback's serialize()), that rank the same; the others CommError.
 void save_training(const std::string& path, SavedTraining& training, const RecordsView& records);
 
 /// What was read beside the arrays, which are the training's now.

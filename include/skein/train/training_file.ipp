@@ -98,21 +98,23 @@ SKEIN_INLINE const void* SnapshotMemory::copy(const void* from, std::size_t byte
 
 /// Into a writer.
 struct WriterSink final : SectionSink {
-  WriterSink(CheckpointWriter& w, SnapshotMemory* s, std::string& why) : writer(w), snapshot(s), failure(why) {}
+  WriterSink(CheckpointWriter& w, SnapshotMemory* s, std::string& why) : writer(w), snapshot(s), fault(why) {}
   void array(const SavedArray& a, plan::Range range, const void* values) override {
     const std::size_t bytes = static_cast<std::size_t>(range.end - range.begin) * static_cast<std::size_t>(value_bytes(a.type));
     if (bytes == 0) return;
     if (snapshot) values = snapshot->copy(values, bytes);
-    if (values) add_array(writer, a, range, values);
-    else failure = text("there is no memory for a copy of {} bytes, which .checkpoint.async takes", bytes);
+    if (values) noting(fault, [&] { add_array(writer, a, range, values); });
+    else fault = text("there is no memory for a copy of {} bytes, which .checkpoint.async takes", bytes);
   }
-  void object(const char* name, std::vector<std::byte>&& bytes) override { writer.add_object_bytes(name, std::move(bytes)); }
+  void object(const char* name, std::vector<std::byte>&& bytes) override {
+    noting(fault, [&] { writer.add_object_bytes(name, std::move(bytes)); });
+  }
   plan::Range share(std::span<const plan::Entry> entries, long stored, int n, int r) override {
     return share_of_file(entries, stored, n, r);
   }
   CheckpointWriter& writer;
   SnapshotMemory* snapshot;
-  std::string& failure;
+  std::string& fault;  // of the file, which what is saved does not hear of
 };
 /// Out of a reader.
 struct ReaderSource final : SectionSource {
@@ -143,21 +145,21 @@ struct ReaderSource final : SectionSource {
 };
 
 SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
-                               std::string& failure) {
-  WriterSink sink(writer, part.snapshot, failure);
+                               SaveFailure& failure) {
+  std::string fault;
+  WriterSink sink(writer, part.snapshot, fault);
   std::exception_ptr gone;  // another rank: nothing can be told to the others
-  noting(failure, [&] {
+  failure.note([&] {
     try {
       training.save_to(sink, part.whole);
-    } catch (const CommError&) {
-      gone = std::current_exception();
-      throw;
-    }
+    } catch (const CommError&) { gone = std::current_exception(); }
   });
   if (gone) std::rethrow_exception(gone);
-  if (training.rank() != 0) return;
-  if (!records.callback_failure.empty()) failure = "a callback cannot be saved: " + records.callback_failure;
-  noting(failure, [&] {
+  if (!failure.failed()) failure.reason = fault;
+  if (training.rank() != 0 || failure.failed()) return;
+  if (records.callback_failure.failed())
+    failure = {"a callback cannot be saved: " + records.callback_failure.reason, records.callback_failure.exception};
+  failure.note([&] {
     writer.add_object("steps", training.steps());
     writer.add_object("optimizer", training.optimizer_lines());
     writer.add_object("loss", training.loss_name());
@@ -173,22 +175,24 @@ SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training
 
 SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training, const RecordsView& records) {
   CheckpointWriter writer;
-  std::string failure;
+  SaveFailure failure;
   detail::add_training(writer, training, records, {}, failure);
-  detail::while_ranks_meet(training, [&] {
-    if (training.rank() == 0 && failure.empty()) noting(failure, [&] { writer.commit(path); });
-  });
-  training.saved();
-  const auto throw_own = [&] { throw FileError(path, -1, "could not be saved: " + failure); };
-  if (training.has_servers()) {  // which may be serving
-    double failed[1] = {failure.empty() ? 0.0 : 1.0};
-    training.reduce(failed);
-    if (!failure.empty()) throw_own();
-    if (failed[0] > 0) throw CommError("save: rank 0 could not write '" + path + "': see its message");
-    return;
-  }
-  (void)agree_on_failure(training, {}, failure, throw_own, [&](int rank, const std::string& reason) {
-    return "save: rank " + std::to_string(rank) + " could not write '" + path + "': " + reason;
+  failure.meet([&] {
+    detail::while_ranks_meet(training, [&] {
+      if (training.rank() == 0 && !failure.failed()) noting(failure.reason, [&] { writer.commit(path); });
+    });
+    training.saved();
+    const auto throw_own = [&] { failure.raise(path, "could not be saved: "); };
+    if (training.has_servers()) {  // which may be serving
+      double failed[1] = {failure.failed() ? 1.0 : 0.0};
+      training.reduce(failed);
+      if (failure.failed()) throw_own();
+      if (failed[0] > 0) throw CommError("save: rank 0 could not write '" + path + "': see its message");
+      return;
+    }
+    (void)agree_on_failure(training, {}, failure.reason, throw_own, [&](int rank, const std::string& reason) {
+      return "save: rank " + std::to_string(rank) + " could not write '" + path + "': " + reason;
+    });
   });
 }
 

@@ -47,6 +47,11 @@ struct TrainingPosition {
   /// unknown_keeper where another rank's has, and in files before version 4.
   std::string kept_by{};
 
+  /// The fit had all its epochs, or a callback ended it for good: it was not stopped on its way.
+  bool fit_is_over() const { return !running || ended; }
+  /// Epochs of the fit, with the one that is going on.
+  std::int64_t epochs_begun() const { return epoch + (step > 0 ? 1 : 0); }
+
   template <class Archive> void serialize(Archive& archive, unsigned version) {
     (archive & base & epoch & step & samples & sums.loss & sums.weight & sums.correct & running);
     if (version >= 1) (archive & first_step & rate_factor & order);

@@ -41,6 +41,14 @@ using OneOutput = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>,
                             Apply<nn::Sequential<nn::Flatten, nn::Linear<4>>, From<picture>, To<row>>, nn::Output<row>>;
 using Yes = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>,
                       Apply<nn::Sequential<nn::Flatten, nn::Linear<2>, nn::Sigmoid>, From<picture>, To<row>>, nn::Output<row>>;
+using Two = nn::Graph<nn::Input<picture, sk::Shape<4, 4, 1>>,
+                      Apply<nn::Sequential<nn::Flatten, nn::Linear<3>, nn::Softmax>, From<picture>, To<row>>,
+                      Apply<nn::Sequential<nn::Flatten, nn::Linear<1>, nn::Sigmoid>, From<picture>, To<known>>,
+                      Apply<nn::Sequential<nn::Flatten, nn::Linear<1>>, From<picture>, To<product>>, nn::Output<row>,
+                      nn::Output<known>, nn::Output<product>>;
+struct Unlikely {
+  constexpr auto operator()(const auto& row) const { return -row.log_probability(); }
+};
 using OneModel = sk::Model<OneOutput, OneOutput::input>;
 }  // namespace graph_metric_test
 using namespace graph_metric_test;
@@ -254,6 +262,28 @@ TEST_CASE("a metric of an output of probabilities is refused with the threshold 
   CHECK_THROWS_WITH(trainer.evaluate(set, {.metrics = {train::metric_on<row>(loss, train::BinaryAccuracy{}, "yes")}}),
                     Catch::Contains("the metric 'yes binary accuracy' takes outputs above 0 for a yes"));
   CHECK_NOTHROW(trainer.evaluate(set, {.metrics = {train::metric_on<row>(loss, train::BinaryAccuracy{0.5}, "yes")}}));
+}
+
+TEST_CASE("a metric of one output of several hears whether that one is of probabilities", "[train]") {
+  using TwoModel = sk::Model<Two, Two::input>;
+  const auto loss =
+      nn::graph_loss<TwoModel>(nn::on<row>(nn::OwnLoss{Unlikely{}}), nn::on<known>(nn::Mse{}), nn::on<product>(nn::Mse{}));
+  // The first class is most probable in its own sample; by the softmax of the probabilities it would be in the second.
+  const std::vector<float> outputs{0.5f, 0.5f, 0, 0, 0, 0.48f, 0.26f, 0.26f, 0, 0, 0, 0, 1, 0, 0};
+  const std::vector<float> targets{0, 0, 0, 1, 0, 0, 2, 0, 0};
+  train::AnyMetric area{train::metric_on<row>(loss, train::Auc{}, "row")};
+  area.begin(5, 3);
+  area.add(train::Rows<float>{outputs.data(), 5, 3, 5}, train::Rows<float>{targets.data(), 3, 3, 3});
+  CHECK(area.value() == Approx((1 + 0.5 + 1) / 3));  // the second class has 0.26 in its sample, 0.5 and 0 in others
+
+  TwoModel model{sk::Seed{1}};
+  sk::Trainer trainer{model, loss, sk::optim::Sgd{}};
+  const auto set = data::from_tensors(std::vector<float>(16 * 6), sk::Extents{1, {16}}, std::vector<float>(3 * 6));
+  CHECK_THROWS_WITH(trainer.evaluate(set, {.metrics = {train::metric_on<known>(loss, train::BinaryAccuracy{}, "known")}}),
+                    Catch::Contains("the metric 'known binary accuracy' takes outputs above 0 for a yes, and its outputs are "
+                                    "probabilities"));
+  CHECK_NOTHROW(trainer.evaluate(set, {.metrics = {train::metric_on<known>(loss, train::BinaryAccuracy{0.5}, "known"),
+                                                   train::metric_on<product>(loss, train::BinaryAccuracy{}, "product")}}));
 }
 
 TEST_CASE("a fit with several losses names a wrong class number by its sample and its set", "[train]") {

@@ -143,6 +143,9 @@ template <class Model, class... On> class GraphLoss {
   template <class Name> std::optional<std::int32_t> ignored_label_of() const {
     return nn::ignored_label(std::get<nn::detail::place_of<Name, typename On::name...>()>(on_).loss);
   }
+  /// What the output of that name is, by its last layer.
+  template <class Name> static constexpr OutputKind output_kind =
+      output_kind_of<typename detail::WriterOf<Name, typename Network::graph_items>::type>();
   static constexpr long target_length = columns.back().target + columns.back().values;
   /// The accuracy is that of the labels of a network's one output; of several each has a metric.
   static constexpr bool counts_correct = parts == 1 && columns.front().labels;

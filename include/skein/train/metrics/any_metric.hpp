@@ -34,6 +34,11 @@ template <class M> concept HasThreshold = requires(const M& metric) {
 /// Wants to know whether the outputs are probabilities: set_probabilities(whether the network ends with Softmax or Sigmoid).
 template <class M> concept HearsOfProbabilities = requires(M& metric) { metric.set_probabilities(true); };
 
+/// Knows of its own columns whether they are probabilities, where it is fed with some of the outputs: of_probabilities().
+template <class M> concept KnowsProbabilities = requires(const M& metric) {
+  { metric.of_probabilities() } -> std::same_as<bool>;
+};
+
 /// Refuses rows with a number of outputs that it does not measure: check_outputs(outputs) throws ArgumentError.
 template <class M> concept ChecksOutputs = requires(const M& metric) { metric.check_outputs(1); };
 
@@ -91,6 +96,8 @@ class AnyMetric {
   double value() const { return held_->value(); }
   /// Its threshold; NaN where it has none.
   double threshold() const { return held_->threshold(); }
+  /// Whether it is fed with probabilities; `network`: that ends with Softmax or Sigmoid.
+  bool of_probabilities(bool network) const { return held_->of_probabilities(network); }
   /// The object that was given by std::ref; null where a copy is held.
   const void* referred() const { return held_->referred(); }
   /// Whether its value is written down with the scores; not where the metric has `static constexpr bool has_column = false`.
@@ -113,6 +120,7 @@ class AnyMetric {
     virtual std::vector<double>* samples() = 0;
     virtual double value() const = 0;
     virtual double threshold() const = 0;
+    virtual bool of_probabilities(bool network) const = 0;
     virtual const void* referred() const = 0;
     virtual bool has_column() const = 0;
   };
@@ -149,6 +157,10 @@ class AnyMetric {
     double threshold() const override {
       if constexpr (HasThreshold<Inner>) return inner().threshold();
       else return std::numeric_limits<double>::quiet_NaN();
+    }
+    bool of_probabilities(bool network) const override {
+      if constexpr (KnowsProbabilities<Inner>) return inner().of_probabilities();
+      else return network;
     }
     const void* referred() const override {
       if constexpr (std::same_as<T, Inner>) return nullptr;

@@ -20,9 +20,13 @@ namespace skein::inline SKEIN_ABI::train {
 /// Inner, fed with some columns of rows of outputs and targets. A class number that is `ignored` is -1 to it. See metric_on().
 template <class Inner> class GraphMetric {
  public:
-  GraphMetric(Inner inner, nn::LossColumns columns, std::string_view output, std::optional<std::int32_t> ignored = {})
-      : inner_(std::move(inner)), columns_(columns), ignored_(ignored),
-        name_(std::string(output) + " " + std::string(inner_.name())) {}
+  /// `probabilities`: that output ends with Softmax or Sigmoid, whatever others do.
+  GraphMetric(Inner inner, nn::LossColumns columns, std::string_view output, std::optional<std::int32_t> ignored = {},
+              bool probabilities = false)
+      : inner_(std::move(inner)), columns_(columns), ignored_(ignored), probabilities_(probabilities),
+        name_(std::string(output) + " " + std::string(inner_.name())) {
+    if constexpr (HearsOfProbabilities<Inner>) inner_.set_probabilities(probabilities);
+  }
 
   /// "digit accuracy"
   std::string_view name() const { return name_; }
@@ -54,6 +58,8 @@ template <class Inner> class GraphMetric {
   double threshold() const requires HasThreshold<Inner> {
     return columns_.labels ? std::numeric_limits<double>::quiet_NaN() : inner_.threshold();
   }
+  /// Whether its columns are probabilities.
+  bool of_probabilities() const { return probabilities_; }
   /// The metric that it feeds: of a confusion matrix the counts.
   const Inner& metric() const { return inner_; }
 
@@ -61,6 +67,7 @@ template <class Inner> class GraphMetric {
   Inner inner_;
   nn::LossColumns columns_;
   std::optional<std::int32_t> ignored_;
+  bool probabilities_;
   std::string name_;
   std::vector<std::int32_t> labels_;
 };
@@ -72,7 +79,8 @@ GraphMetric<Inner> metric_on(const Loss& loss, Inner metric, std::string_view ou
   constexpr nn::LossColumns columns = Loss::template columns_of<Name>();
   static_assert(LabelMetric<Inner> == columns.labels || TargetMetric<Inner> != columns.labels,
                 "metric_on: this output's loss compares with a class number where the metric takes targets, or the other way");
-  return {std::move(metric), columns, output, loss.template ignored_label_of<Name>()};
+  constexpr bool probabilities = Loss::template output_kind<Name> == nn::OutputKind::probabilities;
+  return {std::move(metric), columns, output, loss.template ignored_label_of<Name>(), probabilities};
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -55,12 +55,12 @@ template <class Parts> void note_not_captured([[maybe_unused]] Parts& parts, [[m
                                 : "steps are launched kernel by kernel, since a transform of tensors may wait for numbers");
 }
 
-/// The first rank that says so, -1: none. All ranks take part.
+/// The number by which messages call the first rank that says so; -1: none does. All ranks take part.
 template <class PolicyState> int first_refusing(PolicyState& state, bool refused) {
   const std::uint64_t own[] = {refused};
   const std::vector<std::uint64_t> all = state.numbers_of_all(own);
   const auto at = std::find(all.begin(), all.end(), 1u);
-  return at == all.end() ? -1 : static_cast<int>(at - all.begin());
+  return at == all.end() ? -1 : state.rank_names().number(static_cast<int>(at - all.begin()));
 }
 
 }  // namespace skein::inline SKEIN_ABI::train

@@ -27,7 +27,7 @@ template <class Stages, class Parts> struct StepLaunch {
     if constexpr (!on_host<typename Parts::Device>)
       if (step.update) DeviceUpdate::update(parts, step);
   }
-  /// The first rank, of those that work in the step, that says so; -1: none. All take part.
+  /// The first rank, of those that work in the step, that says so, by the number that messages call it; -1: none. All take part.
   int first_refusing(bool refused) const { return train::first_refusing(parts.policy_state, refused); }
 };
 
