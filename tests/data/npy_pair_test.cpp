@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -55,6 +56,17 @@ struct Forgets {
   void read(std::int64_t i, std::span<float> x, std::int32_t& to) const {
     if (i != 66 || !value) x[0] = x[1] = 1;
     if (i != 66 || !label) to = 2;
+  }
+};
+/// 70 samples, while the last of which is read the file of that path goes.
+struct Removes {
+  std::string path;
+  std::int64_t size() const { return 70; }
+  sk::Extents sample_extents() const { return {1, {2}}; }
+  Target target() const { return Target::labels(3); }
+  void read(std::int64_t i, std::span<float> x, std::int32_t& to) const {
+    if (i == 69) std::filesystem::remove(path);
+    x[0] = x[1] = 1, to = 2;
   }
 };
 std::string fault(const std::string& samples, const std::string& targets = "") {
@@ -139,6 +151,27 @@ TEST_CASE("A loader looks at the floats of a mapped set, and names the sample") 
     for (const auto& batch : loader.epoch(0)) (void)batch;
   };
   CHECK_THAT(support::thrown<sk::Error>(read), Contains("sample 5") && Contains("nan"));
+}
+
+TEST_CASE("A pair that is written over stays as it was for who has mapped it, and new samples never have old targets") {
+  const support::TemporaryFolder folder;
+  const std::string x = folder / "x.npy", y = folder / "y.npy";
+  const std::vector<float> values(140, 0);
+  to_npy(from_tensors(values, sk::Extents{1, {2}}, std::vector<int>(70, 1)), x, y, PackedAs::floats);
+  const auto mapped = from_npy<float>(x, y);
+  to_npy(mapped, x, y, PackedAs::floats);  // over itself
+  CHECK(served(from_npy<float>(x, y)).x == values);
+
+  CHECK_THAT(support::thrown<sk::FileError>([&] { to_npy(Removes{x + ".partial"}, x, y, PackedAs::floats); }),
+             Contains("cannot be renamed"));
+  CHECK(served(from_npy<float>(x, y)) == served(mapped));
+  CHECK_THAT(support::thrown<sk::FileError>([&] { to_npy(Removes{y + ".partial"}, x, y, PackedAs::floats); }),
+             Contains("cannot be renamed"));
+  CHECK_THAT(support::thrown<sk::FileError>([&] { (void)from_npy<float>(x, y); }), Contains("y.npy: cannot be opened"));
+  CHECK(served(mapped).x == values);
+  to_npy(Removes{folder / "none"}, x, y, PackedAs::floats);
+  CHECK(served(from_npy<float>(x, y)).labels == std::vector<std::int32_t>(70, 2));
+  for (const auto& file : std::filesystem::directory_iterator(folder.path())) CHECK(file.path().extension() == ".npy");
 }
 
 TEST_CASE("Files that are no pair say so") {

@@ -6,7 +6,8 @@ all in one source), a source
 compile (unless --without-twin). --twins compiles the twins of many in one source, each in a namespace of its own.
 
 A wrong program begins with `// expect: <sentence>`, or with `// expect after the compiler's own: <sentence>` where the language itself
-refuses it and ours may only be the last word; it has its wrong lines under `#ifndef SKEIN_TWIN` and the right ones in the
+refuses it and ours may only be the last word, or with `// expect of clang++, as a warning: <sentence>`, where -Werror makes the error of
+it and the other compilers have no such warning; it has its wrong lines under `#ifndef SKEIN_TWIN` and the right ones in the
 other branch. --precompile makes a precompiled header of what the library includes of others, and of the library's headers --with, --precompiled
 gives it to a call: a third of the time. (What a source forgets to include of that is then not found: the long checks do without.) --compiled takes
 the form of the library whose bodies are elsewhere. --self-test tries the runner on programs that it must refuse."""
@@ -96,11 +97,13 @@ def without_trail(lines):
 def check_wrong(compiler, path, twin=True):
     """Returns the faults of a wrong program, as sentences; none where it is as it should be."""
     first = pathlib.Path(path).read_text().splitlines()[:1]
-    match = re.match(r"// expect(?P<last> after the compiler's own)?: (?P<sentence>.+)", first[0] if first else "")
+    match = re.match(r"// expect(?P<last> after the compiler's own)?(?P<warning> of clang\+\+, as a warning)?: (?P<sentence>.+)", first[0] if first else "")
     if not match:
         return [f"{path}: the first line must be `// expect: <sentence>`"]
     sentence, last, faults = match["sentence"].strip(), match["last"], []
-    status, text = compiler.run(path)
+    if match["warning"] and not compiler.clang:
+        return check_twins(compiler, [path]) if twin else []
+    status, text = compiler.run(path, *(["-Werror"] if match["warning"] else []))
     lines, errors = tidy(text), errors_in(text)
     if status == 0:
         faults.append("the wrong program compiles")
@@ -143,6 +146,8 @@ def self_test(compiler):
         "last_word": ("// expect after the compiler's own: put Flatten before it\n", "nonsense; " + rule + "Rule<int> wrong;", right, None),
         "not_the_last": ("// expect after the compiler's own: put Flatten before it\n", rule + "Rule<int> wrong; nonsense;", right, "does not say"),
         "two_of_ours": ("// expect after the compiler's own: put Flatten before it\n", rule + "Rule<int> a; Rule<char> b;", right, "not one"),
+        "warning": ("// expect of clang++, as a warning: unused\n", "#warning unused", right, None),
+        "no_warning": ("// expect of clang++, as a warning: unused\n", right, right, "the wrong program compiles" if compiler.clang else None),
         "no_sentence": ("", rule + "Rule<int> wrong;", right, "the first line must be"),
     }
     wrong = []

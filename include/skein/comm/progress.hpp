@@ -32,6 +32,8 @@ class Progress {
   /// What an engine throws that has failed: a CommError of the message. Where the exception of a user's function has ended one of
   /// this thread's engines while it was moved, that in its place: the message is what others are told of it.
   [[noreturn]] static void throw_failed(const std::string& message);
+  /// Whether throw_failed has thrown this in place of its message.
+  static bool is_users(const std::exception_ptr& thrown);
   /// How long a thread that waits in `waiting` may sleep, at most `longest`: shortly, where there is something to move.
   static std::chrono::nanoseconds nap(const Progress* waiting, std::chrono::nanoseconds longest);
 

@@ -58,6 +58,10 @@ class EnginesOfThread {
   }
 
   bool moving() const { return moving_; }
+  bool is_users(const std::exception_ptr& thrown) {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(engines_.begin(), engines_.end(), [&](const Progress* e) { return thrown && e->users_ == thrown; });
+  }
   void rethrow_users() {
     std::unique_lock lock(mutex_);
     for (Progress* const e : engines_)
@@ -104,6 +108,8 @@ SKEIN_INLINE void Progress::throw_failed(const std::string& message) {
   if (here_) here_->rethrow_users();
   throw CommError(message);
 }
+
+SKEIN_INLINE bool Progress::is_users(const std::exception_ptr& thrown) { return here_ && here_->is_users(thrown); }
 
 SKEIN_INLINE void Progress::leave_thread() noexcept {
   if (const auto engines = std::exchange(of_thread_, nullptr)) engines->remove(this);

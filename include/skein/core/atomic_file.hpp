@@ -46,6 +46,9 @@ class AtomicFile {
   /// Where it throws, parts may be written: the file can then no longer be committed.
   void write_at(long long offset, const void* bytes, std::size_t count);
 
+  /// Everything to the disk, as commit() begins: of several files first, so that little lies between their names. Throws
+  /// FileError, also where a write failed before.
+  void sync();
   /// Everything to the disk, then the new name, then the name to the disk. After it the old file is gone. Throws FileError, and
   /// leaves the old file, also where a write failed before.
   void commit();

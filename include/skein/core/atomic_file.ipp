@@ -64,10 +64,14 @@ SKEIN_INLINE void AtomicFile::write_at(long long offset, const void* bytes, std:
   if (offset > end_) end_ = offset;
 }
 
-SKEIN_INLINE void AtomicFile::commit() {
+SKEIN_INLINE void AtomicFile::sync() {
   if (broken_) throw FileError(path_, -1, "stays as it was: not all of its new contents could be written");
   if (mode_ >= 0 && (mode_ | 0600) != mode_) (void)::fchmod(file_, static_cast<mode_t>(mode_));
   if (detail::sync(file_) != 0) fail(-1, "cannot be brought to the disk (fsync)");
+}
+
+SKEIN_INLINE void AtomicFile::commit() {
+  sync();
   if (::rename(partial_.c_str(), path_.c_str()) != 0) fail(-1, "cannot be renamed to its final name");
   ::close(file_);  // frees the lock: only now may another writer make a partial file
   file_ = -1;

@@ -103,6 +103,14 @@
 #define SKEIN_NOINLINE
 #endif
 
+// Behind the parameters of what gives a view of its object: clang then warns of one that outlives the statement (-Wdangling),
+// where a use within the statement is right and no overload can tell them apart. g++ has no such word.
+#if defined(__clang__) && !defined(__CUDACC__)
+#define SKEIN_LIFETIME_BOUND [[clang::lifetimebound]]
+#else
+#define SKEIN_LIFETIME_BOUND
+#endif
+
 // Around what includes the compiler's intrinsics: gcc 12 says of its own that they may be uninitialized (PR 105593), in every
 // program that is compiled with -Wall for vectors, SYSTEM headers or not.
 #if defined(__GNUC__) && !defined(__clang__)

@@ -44,10 +44,11 @@ InMemory<Stored> from_npy(const std::string& samples, const std::string& targets
 }
 
 /// Writes all samples of a set, in its order, to a .npy file (samples, ...), and what belongs to them to another: class numbers
-/// as int32, target vectors as float32. Takes the memory of a few samples. Throws FileError where a file cannot be written,
-/// ArgumentError where the set does not give what is asked for: bytes of a value that is no byte / 255 (of a set that is
-/// normalised), a file of targets for a set without, or none for one with; and where it leaves out a label or a value, or has one
-/// that is infinite or not a number and is not to be kept.
+/// as int32, target vectors as float32. Takes the memory of a few samples. A pair that is there stays until the new one is whole,
+/// and for those who have mapped it; who is ended while the names change leaves the old targets as PATH.before. Throws FileError
+/// where a file cannot be written, ArgumentError where the set does not give what is asked for: bytes of a value that is no byte
+/// / 255 (of a set that is normalised), a file of targets for a set without, or none for one with; and where it leaves out a
+/// label or a value, or has one that is infinite or not a number and is not to be kept.
 void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets = "", PackedAs as = PackedAs::bytes);
 
 }  // namespace skein::inline SKEIN_ABI::data

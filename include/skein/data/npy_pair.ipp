@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of npy_pair.hpp.
 #pragma once
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
 #include <limits>
 #include <optional>
 #include <span>
@@ -70,6 +74,25 @@ SKEIN_INLINE void begin_npy(AtomicFile& file, char kind, int width, const std::v
   const std::string header = skein::detail::npy_header_text(kind, width, extents.data(), static_cast<int>(extents.size()));
   file.append(header.data(), header.size());
 }
+
+/// The old pair, or the new one. Who is ended between the names leaves samples without targets, never beside those of others; the
+/// old targets are then in PATH.before.
+SKEIN_INLINE void commit_pair(AtomicFile& samples, AtomicFile& targets) {
+  const std::string& path = targets.path();
+  const std::string before = path + ".before";
+  samples.sync(), targets.sync();
+  const bool replaces = ::rename(path.c_str(), before.c_str()) == 0;
+  if (!replaces && errno != ENOENT) throw FileError(path, -1, "cannot be renamed to make room", errno);
+  if (replaces) skein::detail::sync_folder(skein::detail::parent_of(path));
+  try {
+    samples.commit();
+  } catch (...) {
+    if (replaces) (void)::rename(before.c_str(), path.c_str());
+    throw;
+  }
+  targets.commit();
+  ::unlink(before.c_str());  // also one of a call that was ended
+}
 }  // namespace detail
 
 SKEIN_INLINE void to_npy(const DatasetView& set, const std::string& samples, const std::string& targets, PackedAs as) {
@@ -85,8 +108,8 @@ SKEIN_INLINE void to_npy(const DatasetView& set, const std::string& samples, con
     x.append(blocks.samples().data(), blocks.samples().size());
     if (y) y->append(blocks.targets().data(), blocks.targets().size());
   }
-  x.commit();
-  if (y) y->commit();
+  if (y) detail::commit_pair(x, *y);
+  else x.commit();
 }
 
 }  // namespace skein::inline SKEIN_ABI::data

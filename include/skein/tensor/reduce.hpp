@@ -145,25 +145,27 @@ template <class S> bool squares_fit(S norm) {
   return !(norm < least || norm > std::numeric_limits<S>::max());
 }
 /// The Euclidean norm, where squares do not fit of the values divided by the largest.
-template <class E> auto euclidean(const E& e) {
-  using S = ScalarOf<E>;
+template <class E, class S = ScalarOf<E>> auto euclidean(const E& e) {
   const S norm = reduce_all<SumOf<S>, S>(square(e), {1, true}, "norm");
   if (squares_fit(norm) || e.shape().count() == 0) return norm;
   const S largest = reduce_all<NormOf<S>, S>(abs(e), {}, "norm");
   if (!(largest > 0 && largest <= std::numeric_limits<S>::max())) return largest;
   return static_cast<S>(largest * reduce_all<SumOf<S>, S>(square(e / largest), {1, true}, "norm"));
 }
-template <class E> auto euclidean(const E& e, int axis) {
-  using S = ScalarOf<E>;
-  auto norms = reduce_axis_by<SumOf<S>, S>(square(e), axis, false, true, "norm");
-  if constexpr (std::same_as<typename decltype(norms)::Device, Cpu>) {
+/// A GPU takes one pass, and nobody waits for its end.
+template <class E, class S = ScalarOf<E>> auto euclidean(const E& e, int axis) {
+  if constexpr (!std::same_as<typename E::Device, Cpu> && !std::same_as<typename E::Device, AnyDevice>) {
+    return reduce_axis<S>(e, axis, false, "norm", [&](const auto& node, auto& loop, auto& bound, int a, auto& result) {
+      Reducer<typename E::Device>::norm_axis(result.data(), node.device(), loop, bound, a);
+    });
+  } else {
+    auto norms = reduce_axis_by<SumOf<S>, S>(square(e), axis, false, true, "norm");
     if (std::all_of(norms.begin(), norms.end(), squares_fit<S>) || e.shape().count() == 0) return norms;
     auto largest = reduce_axis_by<NormOf<S>, S>(abs(e), axis, false, false, "norm");
     largest = where(largest > 0 && largest <= std::numeric_limits<S>::max(), largest, 1);
     const auto divided = e / with_axis(largest.copy(), axis < 0 ? axis + E::rank : axis);
-    norms = reduce_axis_by<SumOf<S>, S>(square(divided), axis, false, true, "norm") * largest;
+    return decltype(norms)(reduce_axis_by<SumOf<S>, S>(square(divided), axis, false, true, "norm") * largest);
   }
-  return norms;
 }
 }  // namespace detail
 
@@ -228,7 +230,7 @@ template <TensorExpression E> auto argmin(E&& e, int axis) {
 }
 
 /// The norm of all values as one vector; of integers, in double. Not a number where a value is none. The Euclidean norm of values
-/// whose squares over- or underflow takes two more passes (along an axis of a GPU it is infinite or zero).
+/// whose squares over- or underflow takes two more passes (not along an axis of a GPU).
 template <TensorExpression E> auto norm(E&& e, Norm which = Norm::l2) {
   using S = detail::ScalarOf<E>;
   if constexpr (!std::is_floating_point_v<S>) {

@@ -120,7 +120,7 @@ template <class Scalar_, int Rank, class Device_> class Tensor {
   ConstView view() const& { return check_there(), ConstView{data(), extents_, row_major(extents_), device()}; }
   ConstView view() const&& = delete;  // of a temporary: its memory would be gone
   operator View() & { return view(); }
-  operator ConstView() const& { return view(); }
+  operator ConstView() const& SKEIN_LIFETIME_BOUND { return view(); }  // of a temporary: until the statement ends, f(eval(a + b))
   std::span<Scalar> span() & requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }
   std::span<const Scalar> span() const&& = delete;  // would outlive its memory: give the tensor a name
   std::span<const Scalar> span() const& requires std::same_as<Device, Cpu> { return {data(), static_cast<std::size_t>(size())}; }

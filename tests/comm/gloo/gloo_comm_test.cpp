@@ -24,6 +24,7 @@
 #include "../../support/temporary_folder.hpp"
 #include "../../support/thrown.hpp"
 #include "skein/comm/hierarchical/hierarchical.hpp"
+#include "skein/comm/thread/spawn.hpp"
 
 namespace sk = skein;
 using Catch::Matchers::Contains;
@@ -137,6 +138,32 @@ TEST_CASE("the exception of a function that reduces is that of its rank, also wh
   });
   CHECK(said[2] == progress_cases::Checked::too_large);
   CHECK_THAT(said[0], Contains("rank 2 failed: an exception passed"));
+}
+
+TEST_CASE("the exception of a function that reduces is no fault of gloo's, where it comes while that connects the ranks") {
+  struct Refuses {
+    bool refuses;
+    int operator()(int a, int b) const { return refuses ? throw std::overflow_error("refused") : a + b; }
+  };
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const std::vector<std::string> said = support::run_processes(2, [&](int rank) -> std::string {
+    sk::ControlComm control = sk::ControlComm::from_file(file, rank, 2);
+    control.barrier();
+    if (rank == 0) return control.fail("rank 0 does not connect"), "failed";
+    std::string text;
+    const auto work = [&](sk::ThreadComm& world) {
+      std::vector<int> data(64, 1);
+      const auto request = world.start_all_reduce(data, Refuses{world.rank() == 0});
+      if (world.rank() != 0) return;
+      while (!world.engine().team().failure->happened()) (void)sk::comm::Progress::move_others(nullptr);
+      text = support::thrown<std::exception>(
+          [&] { const sk::comm::GlooEngine engine(control, options(false), {.shares_memory = false, .one_machine = true}); });
+    };
+    (void)support::thrown<std::exception>([&] { sk::spawn(2, work); });
+    return text;
+  });
+  CHECK(said == std::vector<std::string>{"failed", "refused"});
 }
 
 TEST_CASE("two levels of a GlooComm: where one fails as a call is started, the others hear of it") {

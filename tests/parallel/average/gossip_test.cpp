@@ -2,9 +2,12 @@
 // Gossip over threads; tests/distributed has the same over processes.
 #include "../../support/gossip_cases.hpp"
 
+#include <mutex>
 #include <thread>
 
 #include <skein/comm/thread/spawn.hpp>
+
+#include "../../support/failure_cases.hpp"
 
 namespace cases = gossip_cases;
 namespace sk = skein;
@@ -123,4 +126,76 @@ TEST_CASE("a trainer whose fit an exception ended on all ranks goes without wait
                             {.deadline = 20}));
     CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
   }
+}
+
+namespace {
+/// What n ranks throw, of which rank 1 has caught its own exception; none waits for a deadline.
+template <class Function> std::vector<std::string> thrown_by(int n, Function&& work) {
+  std::vector<std::string> texts(static_cast<std::size_t>(n));
+  const auto begin = std::chrono::steady_clock::now();
+  try {
+    sk::spawn(n,
+              [&](sk::ThreadComm& world) {
+                texts[static_cast<std::size_t>(world.rank())] = failure_cases::thrown([&] { work(world); });
+              },
+              {.deadline = 20});
+  } catch (const sk::CommError&) {}
+  CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(10));
+  return texts;
+}
+/// Rank 1's training ends after three steps; the others make as many as they can.
+template <int Bound> std::vector<std::string> left_by_one(int n, int reduces_every, long& made) {
+  std::mutex mutex;
+  return thrown_by(n, [&](sk::ThreadComm& world) {
+    cases::LongWeights<Bound, sk::ThreadComm> own(world);
+    auto& state = own.policy_state;
+    std::vector<double> one{1};
+    for (int step = 1; step <= (world.rank() == 1 ? 3 : 2000); ++step) {
+      (void)state.after_step({step, 1});
+      if (step % reduces_every == 0) state.reduce({one.data(), one.size()});
+      if (world.rank() != 0) continue;
+      const std::lock_guard lock(mutex);
+      made = step;
+    }
+    if (world.rank() != 1) (void)state.finish();
+  });
+}
+}  // namespace
+
+TEST_CASE("neighbours of a rank that handles an exception of its own hear of it where they need that rank", "[parallel]") {
+  for (int n : {2, 4}) {
+    INFO(n << " ranks");
+    long made = 0;
+    std::vector<std::string> texts = left_by_one<2>(n, 5000, made);
+    CHECK_THAT(texts[0], Catch::Contains("an exception has ended the fit of rank 1 after step 3"));
+    CHECK(made <= 5);
+    for (std::size_t r = 2; r < texts.size(); ++r) CHECK_THAT(texts[r], Catch::Contains("rank 1 after step 3"));
+    texts = left_by_one<unbounded>(n, 5, made);
+    CHECK_THAT(texts[0], Catch::Contains("an exception has ended the fit of rank 1 after step 3"));
+    CHECK(made < 5);
+  }
+}
+
+TEST_CASE("a layer that throws on one rank of a Gossip ends the others, although that rank's trainer lives on", "[parallel]") {
+  const auto train = [](const auto& policy) {
+    std::vector<float> x(64 * 12, 0.5f);
+    std::vector<std::int32_t> y(64, 1);
+    if (policy.comm().rank() == 1)
+      for (std::size_t i = 5; i < y.size(); i += 8) std::fill(&x[12 * i], &x[12 * i] + 12, failure_cases::backward_throws);
+    const auto data = sk::data::InMemory<float>({1, {12}}, std::move(x), std::move(y), 4);
+    failure_cases::Model model{sk::Seed{5}};
+    sk::Trainer trainer{model, sk::nn::CrossEntropy{}, sk::optim::Sgd{.lr = 0.01f}, policy};
+    return failure_cases::thrown([&] { (void)trainer.fit(data, {.epochs = 20, .batch = 32, .progress = false, .threads = 1}); });
+  };
+  for (int n : {2, 4})
+    for (const bool bound : {false, true}) {
+      CAPTURE(n, bound);
+      std::vector<std::string> texts(static_cast<std::size_t>(n));
+      (void)thrown_by(n, [&](sk::ThreadComm& world) {
+        texts[static_cast<std::size_t>(world.rank())] =
+            bound ? train(sk::parallel::Gossip{world, Staleness<2>{}}) : train(sk::parallel::Gossip{world});
+      });
+      for (std::size_t r = 0; r < texts.size(); ++r)
+        CHECK_THAT(texts[r], Catch::Contains(r == 1 ? "a layer throws backward" : "rank 1 "));
+    }
 }

@@ -6,6 +6,7 @@
 #include <skein/tensor/cuda/reducer.hpp>
 #include <skein/tensor/cuda/sorter.hpp>
 
+#include <cmath>
 #include <limits>
 
 #include <catch2/catch.hpp>
@@ -55,6 +56,32 @@ TEST_CASE("sums of integers on a device are long and their norms double, as on t
   CHECK(norm(x, sk::Norm::l1) == 800);
   CHECK(values_of(norm(x, sk::Norm::l2, 1)) == std::vector<double>{200, 200});
   CHECK(mean(sk::ones<double>(49).to<sk::Cuda>()) == 1);
+}
+
+TEMPLATE_TEST_CASE("Euclidean norms along an axis of a device, of values whose squares are no numbers of their type", "", float,
+                   double) {
+  using S = TestType;
+  using Limits = std::numeric_limits<S>;
+  const S large = Limits::max() / 8, small = Limits::min() / 8, squares = std::sqrt(Limits::min()) / 8;
+  for (const S unit : {S(1), large, small, squares})
+    for (const long n : {2L, 70L, 70001L}) {
+      CAPTURE(unit, n);
+      sk::Tensor<S, 2> a(sk::dims(3, n));  // rows of (3, 4), zeros, (4, 3), at both ends
+      a(0, 0) = a(2, n - 1) = 3 * unit, a(0, n - 1) = a(2, 0) = 4 * unit;
+      const auto x = a.template to<sk::Cuda>();
+      const sk::Tensor<S, 1> rows = norm(x, sk::Norm::l2, 1).template to<sk::Cpu>();
+      const sk::Tensor<S, 1> columns = norm(x, sk::Norm::l2, 0).template to<sk::Cpu>();
+      const sk::Tensor<S, 1> halves = norm(x / S(2), sk::Norm::l2, -1).template to<sk::Cpu>();
+      const auto same = [&](S value, S wanted) { return near(value / unit, wanted / unit, 5); };
+      CHECK((same(rows(0), 5 * unit) && rows(1) == 0 && same(rows(2), 5 * unit) && same(halves(0), 5 * unit / 2)));
+      CHECK((same(columns(0), 5 * unit) && same(columns(n - 1), 5 * unit) && (n == 2 || columns(2) == 0)));
+    }
+  const S none = Limits::quiet_NaN(), infinite = Limits::infinity(), least = std::sqrt(Limits::min());
+  const sk::Tensor<S, 2> a{{infinite, 1}, {none, 0}, {large, 0}, {none, large}, {least, least / 8}, {large, 1}};
+  const sk::Tensor<S, 1> rows = norm(a.template to<sk::Cuda>(), sk::Norm::l2, -1).template to<sk::Cpu>();
+  CHECK((rows(0) == infinite && std::isnan(rows(1)) && near(rows(2) / large, S(1), 1) && std::isnan(rows(3))));
+  CHECK((near(rows(4) / least, std::sqrt(S(65)) / 8, 1) && near(rows(5) / large, S(1), 1)));
+  CHECK(values_of(norm(sk::Tensor<S, 2, sk::Cuda>(sk::dims(2, 0)), sk::Norm::l2, 1)) == std::vector<S>{0, 0});
 }
 
 TEST_CASE("reductions along an axis stay on the device, and nest in expressions there") {

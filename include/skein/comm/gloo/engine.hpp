@@ -38,11 +38,11 @@ class GlooEngine final : Progress {
     }
     try {
       connections_.emplace(control, std::move(device), sharing.one_machine, options.message);
-    } catch (const CommError&) { throw; } catch (const std::system_error& e) {
-      fail(threads_text(names_.name(rank_), e));
-    } catch (const std::exception& e) {
-      control_.fail(names_.name(rank_) + ": gloo does not connect the ranks: " + e.what());
-      throw CommError(std::string("gloo does not connect the ranks: ") + e.what());
+    } catch (const CommError&) { throw; } catch (const std::exception& e) {
+      if (is_users(std::current_exception())) throw;  // by way of the control, which has failed
+      const auto* const thread = dynamic_cast<const std::system_error*>(&e);
+      const std::string own = names_.name(rank_);
+      fail(thread ? threads_text(own, *thread) : own + ": gloo does not connect the ranks: " + e.what());
     }
   }
   ~GlooEngine() {

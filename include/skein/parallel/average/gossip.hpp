@@ -38,11 +38,12 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   }
 
   GossipPolicyState(GossipPolicyState&&) = default;
-  /// After a fit that an exception has ended on all ranks: each takes what its neighbours have begun, so that nothing waits.
+  /// After a fit that an exception has ended: each rank takes what its neighbours have begun, so that nothing waits where it has
+  /// ended on all. One that goes on fails where it needs this rank.
   ~GossipPolicyState() {
     if (Bound == 0 || step_ == 0 || peers_.empty() || std::uncaught_exceptions() > exceptions_) return;
     try {
-      part();
+      part(ended_by_exception - step_);
     } catch (...) {}  // another rank has failed: who calls it next hears why
   }
 
@@ -62,7 +63,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     ++step_;
     for (Peer& p : peers_) {
       p.newest = step_;
-      if (Bound > 0 && !p.receive && p.heard < last) listen(p);
+      if (Bound > 0 && !p.receive && !p.over()) listen(p);
     }
     for (Peer& p : peers_) {
       while (p.heard < step_ && step_ - p.heard > Bound) receive(p);
@@ -80,7 +81,9 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   /// Collective: all ranks end with the mean of their weights.
   bool finish() {
     if (peers_.empty()) return false;
-    part();
+    check_neighbors();
+    part(last);
+    check_neighbors();
     for (Peer& p : peers_) {
       p.heard = p.begun = p.left = p.newest = 0;
       p.fresh = false;
@@ -102,7 +105,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
  private:
   using Request = decltype(std::declval<Comm&>().irecv(std::declval<DeviceSpan<Scalar>>(), 0, 0));
   static constexpr int tag = comm::tags::gossip;
-  static constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max();
+  /// In place of a step, of a rank's last message: of a fit that has come to its end; less the step behind which it was ended.
+  static constexpr std::int64_t last = std::numeric_limits<std::int64_t>::max(), ended_by_exception = -1;
   struct Peer {
     int rank = 0;
     std::vector<Scalar> out, in, latest;  // weights, and behind them their step
@@ -110,6 +114,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     std::int64_t newest = 0, begun = 0, left = 0;  // steps: that is to be sent; whose message was begun; that has left, whole
     std::int64_t heard = 0;                        // of the latest that came
     bool fresh = false;                            // latest has not been averaged yet
+    bool ended = false;                            // its fit, by an exception: it sends nothing any more
+    bool over() const { return ended || heard == last; }
   };
 
   std::size_t count() const { return static_cast<std::size_t>(this->replica().stored); }
@@ -117,21 +123,33 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   /// What is newest leaves as soon as what left before has arrived; a neighbour that is slow misses what lies between.
   void send(Peer& p) {
     if (p.send && p.send->poll()) p.send.reset(), p.left = p.begun;
-    if (p.send || p.begun >= p.newest) return;
+    if (p.send || p.begun == p.newest) return;
     std::copy_n(this->replica().parameters.data, count(), p.out.data());
     std::memcpy(p.out.data() + count(), &p.newest, sizeof p.newest);
     p.begun = p.newest;
     (void)p.send.emplace(this->comm().isend(DeviceSpan<const Scalar>(p.out.data(), p.out.size()), p.rank, tag));
   }
   /// All neighbours do: the last message has left for each, and theirs has come.
-  void part() {
-    for (Peer& p : peers_) p.newest = last;
+  void part(std::int64_t message) {
+    for (Peer& p : peers_) p.newest = message;
     for (Peer& p : peers_)
-      while (p.heard < last) receive(p);
-    for (Peer& p : peers_) wait(p, p.send, [&] { return p.left == last; });
+      while (!p.over()) receive(p);
+    for (Peer& p : peers_) wait(p, p.send, [&] { return p.left == message; });
+  }
+  /// Ends all ranks where a neighbour's fit has been ended, and this one's goes on: that rank makes no call that this one does.
+  void check_neighbors() {
+    for (const Peer& p : peers_) check_neighbor(p);
+  }
+  void check_neighbor(const Peer& p) {
+    if (!p.ended) return;
+    const comm::RankNames names = this->rank_names();
+    comm::fail_all(this->comm(), "Gossip: an exception has ended the fit of " + names.name(p.rank) + " after step " +
+                                     std::to_string(p.heard) + ", and that of " + names.name(this->rank()) +
+                                     " goes on: the reason is what that rank says");
   }
   /// A neighbour's newest leaves once what it sent before has been taken: each takes what comes until its neighbours' newest.
   void flush() {
+    check_neighbors();
     for (Peer& p : peers_)
       while (p.heard < step_) receive(p);
     for (Peer& p : peers_)
@@ -139,6 +157,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   }
   void listen(Peer& p) { (void)p.receive.emplace(this->comm().irecv(DeviceSpan<Scalar>(p.in.data(), p.in.size()), p.rank, tag)); }
   void receive(Peer& p) {
+    check_neighbor(p);
     if (!p.receive) listen(p);
     wait(p, p.receive, [&] { return p.receive->done(); });
     accept(p);
@@ -146,9 +165,11 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   void accept(Peer& p) {
     std::swap(p.in, p.latest);
     std::memcpy(&p.heard, p.latest.data() + count(), sizeof p.heard);
-    p.fresh = true;
+    p.ended = p.heard < 0;
+    p.fresh = !p.ended;
+    if (p.ended) p.heard = ended_by_exception - p.heard;
     p.receive.reset();
-    if (Bound > 0 && p.heard < last) listen(p);
+    if (Bound > 0 && !p.over()) listen(p);
   }
   /// Waits for a message from or to p; meanwhile whatever else can leave or come does: p may wait for a rank that waits for it.
   template <class Done> void wait(Peer& p, std::optional<Request>& request, Done&& done) {
@@ -157,7 +178,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       bool more = false;
       for (Peer& q : peers_) {
         send(q);
-        more = more || q.begun < q.newest;
+        more = more || q.begun != q.newest;
         if constexpr (Bound > 0)
           while (&q.receive != &request && q.receive && q.receive->poll()) accept(q);
       }

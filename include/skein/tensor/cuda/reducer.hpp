@@ -5,6 +5,8 @@
 // second kernel joins. The order of additions depends on extents and layout alone: the same bits in every run. A whole reduction
 // brings its number to the host and waits for it.
 #pragma once
+#include <cmath>
+
 #include "../../device/cuda/launch.hpp"
 #include "../../device/cuda/plain_kernels.hpp"
 #include "../reducer.hpp"
@@ -43,6 +45,43 @@ template <class Better, class S> struct ArgFold {
     return b.index < a.index ? b : a;
   }
   static constexpr long result(const Total& best) { return best.index; }
+};
+
+/// The Euclidean norm: a sum of squares, of floats in double, which has room for them all. Those of doubles that are very large
+/// or small are added up apart, of scaled values. Blue, "A Portable Fortran Program to Find the Euclidean Norm of a Vector",
+/// 1978, with LAPACK's constants.
+template <class S> struct NormFold {
+  using Total = double;
+  using Join = NormFold;
+  static constexpr Total none() { return 0; }
+  static constexpr Total add(Total total, S value, long) {
+    return total + static_cast<double>(value) * static_cast<double>(value);
+  }
+  constexpr Total operator()(const Total& a, const Total& b) const { return a + b; }
+  constexpr S result(Total total) const { return static_cast<S>(std::sqrt(total)); }
+};
+template <> struct NormFold<double> {
+  struct Total {
+    double large, usual, small;
+  };
+  using Join = NormFold;
+  static constexpr double of_large = 0x1p-538, of_small = 0x1p537;  // by what those values are multiplied
+  static constexpr Total none() { return {0, 0, 0}; }
+  static constexpr Total add(Total total, double value, long) {
+    const double a = value < 0 ? -value : value;
+    if (a > 0x1p486) total.large += (a * of_large) * (a * of_large);
+    else if (a < 0x1p-511) total.small += (a * of_small) * (a * of_small);
+    else total.usual += a * a;
+    return total;
+  }
+  constexpr Total operator()(const Total& a, const Total& b) const {
+    return {a.large + b.large, a.usual + b.usual, a.small + b.small};
+  }
+  constexpr double result(const Total& t) const {
+    if (t.large > 0) return std::sqrt(t.large + t.usual * of_large * of_large) / of_large;
+    if (t.usual == 0) return std::sqrt(t.small) / of_small;
+    return std::sqrt(t.usual + t.small / of_small / of_small);
+  }
 };
 
 /// The total of every `threads`-th group: of W values of a row each; or of one, whose index is the group's.
@@ -211,6 +250,11 @@ template <> struct Reducer<Cuda> {
   static void axis(R* to, Cuda where, Loop<N> loop, B bound, int which, Finish finish) {
     const cuda::UseDevice there(where);
     run(cuda::policy(), to, loop, bound, which, TotalFold<Op, typename B::Scalar, R>{finish});
+  }
+  /// Euclidean norms, whatever the squares.
+  template <class R, int N, class B> static void norm_axis(R* to, Cuda where, Loop<N> loop, B bound, int which) {
+    const cuda::UseDevice there(where);
+    run(cuda::policy(), to, loop, bound, which, NormFold<R>{});
   }
   /// Waits for the result.
   template <class Better, int N, class B> static long arg_all(Cuda where, const Loop<N>& loop, B bound) {
