@@ -20,8 +20,10 @@ int main(int argc, char** argv) {
         // [quote closure]
         const auto closure = [&] {
           const auto sums = executor.forward_backward(batch, {.of_samples = batch.global_count});
+          const double weight = world.all_reduce(sums.weight);  // of all samples
+          executor.divide_by_weight(weight);
           world.all_reduce(model.gradients(), sk::Sum{});
-          return world.all_reduce(sums.loss) / world.all_reduce(sums.weight);
+          return world.all_reduce(sums.loss) / weight;
         };
         // [end]
         const double before = lbfgs.step(model, closure);  // up to 20 iterations; the loss before them

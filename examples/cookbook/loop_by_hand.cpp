@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
         const long part = batch.step % 4;  // of a step of 100 samples
         const auto step = executor.forward_backward(batch, {.of_samples = 100, .accumulate = part != 0});
         if (part != 3) continue;
-        sums += step;  // of all four batches
+        sums += step;                            // of all four batches
+        executor.divide_by_weight(step.weight);  // matters with class_weights or ignore_label
         optimizer.step(model, {.clip_norm = 1.0});
       }
       std::printf("epoch %d: loss %.3f, %.1f %% right\n", epoch + 1, sums.mean(), 100 * sums.correct / 2000);

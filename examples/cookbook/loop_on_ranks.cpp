@@ -19,7 +19,9 @@ int main(int argc, char** argv) {
       for (int epoch = 0; epoch < 3; ++epoch) {
         sk::nn::LossSums sums;
         for (const sk::data::Batch<>& batch : loader.epoch(epoch)) {
-          sums += executor.forward_backward(batch, {.of_samples = batch.global_count});  // this rank's part of the mean
+          const auto own = executor.forward_backward(batch, {.of_samples = batch.global_count});  // this rank's part of the mean
+          executor.divide_by_weight(world.all_reduce(own.weight));  // matters with class_weights or ignore_label
+          sums += own;
           world.all_reduce(model.gradients(), sk::Sum{});
           optimizer.step(model, {.clip_norm = 1.0});
         }

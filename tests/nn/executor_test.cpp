@@ -4,12 +4,14 @@
 
 #include <atomic>
 #include <cmath>
+#include <memory>
 #include <mutex>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
 #include <skein/nn/dropout.hpp>
+#include <skein/nn/exec/gradient_divisor.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/loss/mse.hpp>
 #include <skein/nn/executor.hpp>
@@ -358,6 +360,98 @@ TEST_CASE("A loop by hand has the gradient of the mean that it is told, by the w
     model.modify()[0] = middle;
     CHECK(gradient == Approx((up - down) / (2 * h)).epsilon(1e-7));
   }
+}
+
+namespace {
+using Three = sk::Model<Linear<3>, sk::Shape<2>, sk::Cpu, double>;
+/// Six samples of two values, and their labels.
+struct Six {
+  std::vector<double> x = std::vector<double>(12);
+  std::vector<std::int32_t> labels{0, -1, 2, 1, -1, 2};
+  Six() {
+    for (std::size_t i = 0; i < 12; ++i) x[i] = sk::random_uniform(3, 0, i) - 0.5;
+  }
+  /// Samples [begin, end).
+  sk::BatchView<double> part(long begin, long end) const {
+    return {.x = x.data() + 2 * begin, .pitch = 2, .labels = labels.data() + begin, .count = end - begin};
+  }
+};
+std::vector<double> gradient_of(const Three& model) { return {model.gradients().begin(), model.gradients().end()}; }
+void check_close(const std::vector<double>& found, const std::vector<double>& expected) {
+  REQUIRE(found.size() == expected.size());
+  for (std::size_t i = 0; i < found.size(); ++i) CHECK(found[i] == Approx(expected[i]).epsilon(1e-13).margin(1e-15));
+}
+/// The gradient that ranks have which take the samples between two cuts each, in `calls` calls, and add up theirs.
+std::vector<double> gradient_of_ranks(const Six& data, const nn::CrossEntropy& loss, const std::vector<long>& cuts, long calls,
+                                      long of_samples) {
+  const std::size_t ranks = cuts.size() - 1;
+  std::vector<std::unique_ptr<Three>> models;
+  std::vector<std::unique_ptr<sk::Executor<Three, nn::CrossEntropy>>> executors;
+  nn::LossSums all;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    models.push_back(std::make_unique<Three>(sk::Seed{1}));
+    executors.push_back(std::make_unique<sk::Executor<Three, nn::CrossEntropy>>(
+        *models[r], loss, sk::ExecutorOptions{.capacity = 6, .threads = 1}));
+    const long n = cuts[r + 1] - cuts[r];
+    nn::LossSums own;
+    for (long c = 0; c < calls; ++c)
+      own = executors[r]->forward_backward(data.part(cuts[r] + n * c / calls, cuts[r] + n * (c + 1) / calls),
+                                           {.of_samples = of_samples, .accumulate = c > 0});
+    all += own;
+  }
+  std::vector<double> sum;
+  for (std::size_t r = 0; r < ranks; ++r) {
+    executors[r]->divide_by_weight(all.weight);
+    const auto own = gradient_of(*models[r]);
+    sum.resize(own.size());
+    for (std::size_t i = 0; i < own.size(); ++i) sum[i] += own[i];
+  }
+  return sum;
+}
+}  // namespace
+
+TEST_CASE("Divided by the weight of all samples, the gradient is one mean's on any ranks and in any calls", "[nn]") {
+  const Six data;
+  for (const nn::CrossEntropy& loss :
+       {nn::CrossEntropy{.class_weights = {1, 2, 3.5f}, .ignore_label = -1}, nn::CrossEntropy{.ignore_label = -1}}) {
+    Three model{sk::Seed{1}};
+    sk::Executor executor{model, loss, {.capacity = 6, .threads = 2}};
+    const double weight = executor.forward_backward(data.part(0, 6)).weight;
+    const auto expected = gradient_of(model);
+    executor.divide_by_weight(weight);  // it is already
+    CHECK(gradient_of(model) == expected);
+    check_close(gradient_of_ranks(data, loss, {0, 6}, 2, 6), expected);
+    check_close(gradient_of_ranks(data, loss, {0, 3, 6}, 1, 6), expected);
+    check_close(gradient_of_ranks(data, loss, {0, 2, 6}, 2, 6), expected);
+    check_close(gradient_of_ranks(data, loss, {0, 6, 6}, 1, 6), expected);     // a rank without samples
+    check_close(gradient_of_ranks(data, loss, {0, 1, 2, 6}, 1, 0), expected);  // each a mean of its own; one weighs nothing
+  }
+}
+
+TEST_CASE("Gradients of two scales are not added up, nor divided by a weight", "[nn]") {
+  const Six data;
+  Three model{sk::Seed{1}};
+  sk::Executor executor{model, nn::CrossEntropy{.ignore_label = -1}, {.capacity = 6, .threads = 1}};
+  const auto refused = [&](double weight, const char* words) {
+    CHECK_THROWS_WITH(executor.divide_by_weight(weight), Catch::Contains(words));
+  };
+  refused(4, "divide_by_weight: the model has no new gradients");
+  executor.forward_backward(data.part(2, 4));
+  CHECK_THROWS_WITH(executor.forward_backward(data.part(0, 2), {.accumulate = true}),
+                    "forward_backward: the samples of this call have the weight 1 (class_weights, ignore_label) where 2 is their "
+                    "number, and .accumulate adds to a mean of another weight: give each call .of_samples, all samples of the "
+                    "step, and after the last executor.divide_by_weight(sums.weight)");
+  refused(4, "divide_by_weight: the model has no new gradients");
+  executor.forward_backward(data.part(0, 2));
+  CHECK_NOTHROW(executor.forward_backward(data.part(2, 4), {.accumulate = true}));  // the sum of two means
+  refused(3, "have made no part of one mean: give each the same .of_samples");
+  executor.forward_backward(data.part(0, 2), {.scale = 0.5});
+  refused(1, "have made no part of one mean");
+  executor.forward_backward(data.part(0, 3), {.of_samples = 6});
+  refused(-1, "divide_by_weight: the weight is -1: it is the sum of LossSums::weight");
+  executor.divide_by_weight(4);
+  CHECK_THROWS_WITH(executor.forward_backward(data.part(3, 6), {.of_samples = 6, .accumulate = true}),
+                    Catch::Contains("adds to gradients that divide_by_weight has divided already"));
 }
 
 TEST_CASE("A loop by hand drops other values in each call, the same on each rank, unless it gives a key", "[nn]") {

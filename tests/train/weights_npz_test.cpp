@@ -472,7 +472,7 @@ TEST_CASE("recurrent weights are (gates H, in) in PyTorch's layout, square ones 
   sk::save_npz(folder / "w.npz", model, {.layout = sk::WeightLayout::pytorch});
   const sk::NpzFile file = sk::load_npz(folder / "w.npz");
   for (const std::string name : {"0.weight_ih", "1.weight_ih", "1.weight_hh"}) {
-    const sk::Tensor<float, 2> w = file.get<float, 2>(name);
+    const sk::Tensor<float, 2> w = file.get<float, 2>(name + "_l0");  // as torch's modules of one layer
     const float* own = nullptr;
     for (const sk::plan::Entry& e : decltype(model)::program.parameters())
       if (decltype(model)::program.name(e) == std::string_view(name)) own = std::as_const(model).parameters().data + e.offset;
@@ -484,4 +484,36 @@ TEST_CASE("recurrent weights are (gates H, in) in PyTorch's layout, square ones 
   }
   sk::load_npz(folder / "w.npz", other, {.layout = sk::WeightLayout::pytorch});
   CHECK(values(std::as_const(other)) == values(std::as_const(model)));
+}
+
+TEST_CASE("recurrent weights are read by the names of torch's modules, and by their own", "[train]") {
+  const support::TemporaryFolder folder;
+  using Net = sk::Model<nn::Sequential<nn::Gru<3, sk::LastState>, nn::Linear<2>>, sk::Shape<4, 5>>;
+  Net model{sk::Seed{1}};
+  const sk::WeightOptions torch{.layout = sk::WeightLayout::pytorch};
+  sk::save_npz(folder / "w.npz", model, torch);
+  const sk::NpzFile file = sk::load_npz(folder / "w.npz");
+  std::vector<std::string> names = file.names();
+  std::sort(names.begin(), names.end());
+  CHECK(names ==
+        std::vector<std::string>{"0.bias_hh_l0", "0.bias_ih_l0", "0.weight_hh_l0", "0.weight_ih_l0", "1.bias", "1.weight"});
+  const auto rewritten = [&](const char* to, bool with_suffix, const char* more) {
+    sk::NpzWriter out(folder / to);
+    for (const std::string& n : names) {
+      const std::string name = with_suffix ? n : n.substr(0, n.find("_l0"));
+      if (file.shape(n).size() == 1) out.add(name, file.get<float, 1>(n));
+      else out.add(name, file.get<float, 2>(n));
+    }
+    if (*more) out.add(more, file.get<float, 1>("1.bias"));
+    out.close();
+    return folder / to;
+  };
+  for (const bool with_suffix : {true, false}) {
+    Net other{sk::Seed{2}};
+    sk::load_npz(rewritten("r.npz", with_suffix, ""), other, torch);
+    CHECK(std::equal(other.parameters().begin(), other.parameters().end(), std::as_const(model).parameters().begin()));
+  }
+  Net other{sk::Seed{2}};
+  CHECK_THROWS_WITH(sk::load_npz(rewritten("r.npz", true, "1.bias_l0"), other, torch), Catch::Contains("'1.bias_l0'"));
+  CHECK_THROWS_WITH(sk::load_npz(rewritten("r.npz", true, "0.bias_hh_l1"), other, torch), Catch::Contains("'0.bias_hh_l1'"));
 }

@@ -68,9 +68,9 @@ template <int A, int B, int C, int D> struct MakeEdge<true, 1, A, B, C, D> { usi
 /// n, rounded up to 16: scalars whose arrays begin at multiples of a cache line, whether they are of 4 or 8 bytes.
 constexpr long whole_line(long n) { return (n + 15) / 16 * 16; }
 
-/// The length of a stored row of n values: whole vectors, and never a multiple of 512, which would alias in the first-level
-/// cache (an sgemm over rows of 512 floats runs at 60 % of one over rows of 528). A function of n alone, never of the
-/// instruction set or the device: else ranks and files would disagree.
+/// The length of a stored row of n values: n up to 4, 8 up to 8, else a multiple of 16; and never a multiple of 512, which would
+/// alias in the first-level cache (an sgemm over rows of 512 floats runs at 60 % of one over rows of 528). A function of n alone,
+/// never of the instruction set or the device: else ranks and files would disagree.
 constexpr long row_pitch(long n) {
   if (n <= 4) return n;
   if (n <= 8) return 8;

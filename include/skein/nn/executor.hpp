@@ -16,6 +16,7 @@
 #include "../core/workers.hpp"
 #include "batch_on_device.hpp"
 #include "check_batch.hpp"
+#include "exec/gradient_divisor.hpp"
 #include "exec/layer_wise.hpp"
 #include "exec/ready_gradients.hpp"
 #include "exec/virtual_shards.hpp"
@@ -96,13 +97,12 @@ class Executor {
 
   /// Forward, loss, backward. The gradients of the rank are in model().gradients() afterwards: those of the mean loss over this
   /// batch, by the weights of its samples where the loss has such. Several calls, or ranks, that make one step say `.of_samples`,
-  /// all its samples, so that their gradients add up to that of one mean (of weighted ones, whose weights nobody knows before
-  /// the last call, to that of the sum by their number: train::TrainStep divides by the weights); `.scale` is a factor of your
-  /// own, of the gradient of the sum of losses. With `.accumulate` the gradients are added to those before, and the sums that are
-  /// returned are of all calls since the first one without it: add up those of the last call of each step alone. The batch
-  /// (device/batch_view.hpp) is in memory of the host or of the model's device. Waits for a device (train::TrainStep does not).
-  /// Throws where samples or targets are not what the model and the loss take, and where `.accumulate` would add to gradients
-  /// that a step has used.
+  /// all its samples: their gradients add up to that of the sum of losses by that number, and divide_by_weight makes it the mean
+  /// where samples have weights. `.scale` is a factor of your own, of the gradient of the sum of losses. With `.accumulate` the
+  /// gradients are added to those before, and the sums that are returned are of all calls since the first one without it: add up
+  /// those of the last call of each step alone. The batch (device/batch_view.hpp) is in memory of the host or of the model's
+  /// device. Waits for a device (train::TrainStep does not). Throws where samples or targets are not what the model and the loss
+  /// take, and where `.accumulate` would add to gradients that a step has used or, without `.of_samples`, of another scale.
   template <class Given> nn::LossSums forward_backward(const Given& given, const ExecutorCall& call = {}) {
     if (!options_.training)
       throw ArgumentError("Executor: one that was made with .training = false has no gradients: it evaluates and predicts");
@@ -128,10 +128,17 @@ class Executor {
     finish();
     ready_.set_summed();
     const nn::LossSums made = sums();
-    if (!call.scale && !call.accumulate && call.of_samples <= batch.count) ready_.divide_by(made.weight, weight);
+    if (divisor_.add_call(call, batch.count, weight, made.weight)) ready_.divide_by(made.weight, weight);
     const bool part = !call.accumulate && call.of_samples > batch.count && std::isfinite(made.loss);  // one that is not: left out
     model().set_gradient_state(part ? nn::GradientState::part : nn::GradientState::made);
     return made;
+  }
+  /// After the last call of a step, before the ranks add up their gradients: makes them this rank's part of the gradient of the
+  /// mean by weights. `weight`: the sum of LossSums::weight over all calls and ranks of the step. Where it is the number of
+  /// samples nothing changes. Throws ArgumentError where the calls gave different `.of_samples`, or a `.scale`.
+  void divide_by_weight(double weight) {
+    [[maybe_unused]] const auto here = step_memory_.enter();
+    ready_.divide_by(weight, divisor_.replace(weight, model().gradient_state()));
   }
   /// Forward and loss without backward, as in evaluation (no dropout). outputs() has the outputs; a batch without targets gives
   /// them alone, and sums of nothing.
@@ -253,16 +260,7 @@ class Executor {
  private:
   void check(const auto& given, const auto& batch, bool training) const {
     nn::check_given<Model>(loss(), given, batch, training);
-    if (batch.count > capacity())
-      throw ArgumentError(
-          text("Executor: the batch has {} samples, and .capacity is {}: the most samples of one call", batch.count, capacity()));
-    if constexpr (sizes.carries_state)
-      if (const long before = memory_.state(0).continues; before > 0 && before != batch.count)
-        throw ArgumentError(
-            text("Executor: the batch has {} samples, and the states of Stateful layers are of the {} of the batch "
-                 "before: each sample goes on where the one in its place has ended; executor.reset_states() begins "
-                 "with zeros",
-                 batch.count, before));
+    nn::check_count(batch.count, capacity(), sizes.carries_state ? memory_.state(0).continues : 0);
   }
   /// What the layers' states are those of.
   static void carry_state(State& s, long samples) {
@@ -289,6 +287,7 @@ class Executor {
   nn::ReadyGradients<Memory> ready_;
   nn::ShardSums<Scalar> shards_;
   nn::BatchOnDevice<Scalar, Device> batch_on_device_;
+  nn::GradientDivisor divisor_;
   std::uint64_t calls_ = 0;  // of hand-written loops that gave no key
 };
 

@@ -27,8 +27,10 @@ template <class Executor> inline constexpr bool knows_its_capacity = false;
 struct ExecutorOptions {
   long capacity = 0;  ///< the most samples of this rank in one call; must be given
   Execution execution = Execution::automatic;
-  long block = 0;                          ///< samples of a block in depth_first execution; 0: chosen by the sizes of the network
-  int threads = 0;                         ///< workers of this rank; 0: the cores of the affinity mask
+  long block = 0;  ///< samples of a block in depth_first execution; 0: chosen by the sizes of the network
+  /// workers of this rank; 0: `SKEIN_THREADS`, else all cores of the affinity mask, also where ranks share the machine (a Trainer
+  /// divides them by those ranks)
+  int threads = 0;
   Denormals denormals = Denormals::flush;  ///< what the workers do with numbers below the smallest normal one
   plan::VirtualShards
       shards{};          ///< this rank's, of a batch in virtual shards: each has gradients of its own, and is one worker's
@@ -51,7 +53,9 @@ struct MemoryPlan {
 struct ExecutorCall {
   /// factor of the gradient of the sum of losses; absent: 1 / expected_batch_weight(samples), so that it is that of the mean
   std::optional<double> scale{};
-  long of_samples = 0;    ///< the mean is over so many samples, those of all calls and ranks that make a step; 0: of this call
+  /// the gradient is divided by so many samples, those of all calls and ranks that make a step (Executor::divide_by_weight: by
+  /// their weights); 0: those of this call
+  long of_samples = 0;
   double loss_scale = 1;  ///< of a model on 16-bit activations: gradients are so many times as large; divide them before the step
   bool accumulate = false;  ///< add to the gradients of the calls before; the sums that are returned are of all of them
   std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and a count of calls
@@ -109,6 +113,19 @@ inline void check_reserve(const ExecutorOptions& options) {
     throw ArgumentError("reserve: a train step needs its gradients: leave .training out; to evaluate alone take a Predictor");
   if (options.shards)
     throw ArgumentError("reserve: the virtual shards of a train step are its policy's: leave .shards out and take Reproducible");
+}
+/// Throws ArgumentError for a batch of more samples than the capacity, or of others than the states of Stateful layers are of,
+/// `before`; 0: they begin.
+inline void check_count(long count, long capacity, long before) {
+  if (count > capacity)
+    throw ArgumentError(
+        text("Executor: the batch has {} samples, and .capacity is {}: the most samples of one call", count, capacity));
+  if (before > 0 && before != count)
+    throw ArgumentError(
+        text("Executor: the batch has {} samples, and the states of Stateful layers are of the {} of the batch "
+             "before: each sample goes on where the one in its place has ended; executor.reset_states() begins "
+             "with zeros",
+             count, before));
 }
 namespace detail {
 /// Throws ArgumentError for a number that is no value of the setting's enumeration.

@@ -71,7 +71,8 @@ class History {
   std::string steps_csv() const;
   void write_csv(const std::string& path) const { write(path, csv()); }
   void write_steps_csv(const std::string& path) const { write(path, steps_csv()); }
-  /// Two panels, loss and accuracy, training and validation over the epochs: a self-contained picture for any browser.
+  /// Two plots, loss and accuracy (where there is none, the validation's metrics), training and validation over the epochs, with
+  /// the loss of recorded steps as a faint line: a self-contained picture for any browser.
   std::string svg() const { return train::draw_curves(epochs_, steps_); }
   void write_svg(const std::string& path) const { write(path, svg()); }
 

@@ -107,7 +107,12 @@ struct FitOptions {
   [[no_unique_address]] train::detail::refused::OfLoader num_workers{};
   train::FitStep step{};  ///< how a step is made of batches
   [[no_unique_address]] train::detail::refused::OfStep accumulate{};
-  train::FitCompute compute{};        ///< how a step is computed
+  [[no_unique_address]] train::detail::refused::OfScale loss_scaling{};
+  [[no_unique_address]] train::detail::refused::OfScale amp{};
+  train::FitCompute compute{};  ///< how a step is computed
+  [[no_unique_address]] train::detail::refused::OfCompute execution{};
+  [[no_unique_address]] train::detail::refused::OfCompute denormals{};
+  [[no_unique_address]] train::detail::refused::OfCompute graph{};
   train::FitCheck check{};            ///< what ranks compare while they train
   train::FitCheckpoint checkpoint{};  ///< where the training is saved as it goes
   train::FitInterrupt interrupt{};    ///< which signals end the fit after its step

@@ -81,6 +81,22 @@ struct OfStep {
     static_assert(by_this_name<T>, "batches that make one step are an option of .step: .step = {.accumulate = 4}");
   }
 };
+struct OfScale {
+  constexpr OfScale() = default;
+  template <class T> constexpr OfScale(const T&) {
+    static_assert(by_this_name<T>,
+                  "the scale of a loss is an option of .step: .step = {.loss_scaling = LossScaling{}}; that numbers are of 16 "
+                  "bits is an argument of the model");
+  }
+};
+struct OfCompute {
+  constexpr OfCompute() = default;
+  template <class T> constexpr OfCompute(const T&) {
+    static_assert(by_this_name<T>,
+                  "how a step is computed is an option of .compute: .compute = {.execution = Execution::layer_wise, .graph = "
+                  "false}");
+  }
+};
 
 }  // namespace refused
 }  // namespace skein::inline SKEIN_ABI::train::detail

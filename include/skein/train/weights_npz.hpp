@@ -21,8 +21,8 @@ namespace skein::inline SKEIN_ABI {
 enum class WeightLayout {
   skein,   ///< as in the model: the output index last, images as (height, width, channels)
   pytorch  ///< Linear (out, in), Conv2d (out, in / groups, height, width); behind a Flatten, and before a Reshape that makes an
-           ///< image of them, features count (channels, height, width); Rnn, Lstm and Gru (gates H, in), whose weight_ih is
-           ///< torch's weight_ih_l0
+           ///< image of them, features count (channels, height, width); Rnn, Lstm and Gru (gates H, in), whose weight_ih has the
+           ///< name weight_ih_l0, as that of torch's with one layer (load_npz takes both names)
 };
 
 /// Options of save_npz and load_npz of a model.
@@ -48,6 +48,13 @@ struct ArrayInFile {
 /// its features is not known: a flattened image reaches it through a layer that may reorder features or join them with others.
 ArrayInFile array_in_file(std::span<const plan::LayerNode> layers, const plan::Entry& e, WeightLayout layout,
                           const std::string& path, std::string_view name);
+/// The name of entry e of the program's layers, `name` in the model, in a file: in PyTorch's layout those of an Rnn, Lstm and Gru
+/// end with "_l0".
+std::string name_in_file(std::span<const plan::LayerNode> layers, const plan::Entry& e, WeightLayout layout,
+                         std::string_view name);
+/// Names of a file, with those of a pair's second as its first: what the model calls it.
+std::vector<std::string> names_in_model(std::vector<std::string> found,
+                                        const std::vector<std::pair<std::string, std::string>>& renamed);
 /// The names of a program's parameters and buffers.
 std::vector<std::string> names_of_arrays(std::span<const plan::Entry> parameters, std::span<const plan::Entry> buffers,
                                          std::span<const plan::PathPart> paths);
@@ -90,7 +97,8 @@ template <int Rank> Dims<Rank> dims_of(std::span<const long> extents) {
 }  // namespace train::detail
 
 /// Writes the parameters and buffers of a model, of any device, as arrays with their names ("0.weight"), without the padding of
-/// rows. `numpy.load` reads it; with {.layout = WeightLayout::pytorch} it is a `state_dict`. Throws FileError.
+/// rows. `numpy.load` reads it; with {.layout = WeightLayout::pytorch} it is a `state_dict`, that of modules of one layer and
+/// direction where the network has an Rnn, Lstm or Gru. Throws FileError.
 template <class Model>
 requires requires { Model::program; }
 void save_npz(const std::string& path, const Model& model, const WeightOptions& options = {}) {
@@ -106,7 +114,7 @@ void save_npz(const std::string& path, const Model& model, const WeightOptions& 
       train::detail::walk(place, data + e.offset, dense.data(), [](const Scalar& from, Scalar& to) { to = from; });
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
         const auto extents = train::detail::dims_of<Rank>(place.shape);
-        out.add(std::string(std::string_view(Model::program.name(e))),
+        out.add(train::detail::name_in_file(Model::program.layers(), e, options.layout, Model::program.name(e)),
                 TensorView<const Scalar, Rank, Cpu>(dense.data(), extents, row_major(extents)));
       });
     }
@@ -129,17 +137,21 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
   train::detail::check_layout(path, file.comment(), options.layout);
   const std::vector<std::string> known =
       train::detail::names_of_arrays(Model::program.parameters(), Model::program.buffers(), Model::program.parts());
+  std::vector<std::pair<std::string, std::string>> renamed;  // the name in the model, and in this file
   const auto staged = [&](auto arena, std::span<const plan::Entry> entries) {
     train::HostCopy<Scalar, typename Model::device> copy;
     const Scalar* now = copy.read(arena.data, arena.size, model.where());
     std::vector<Scalar> next(now, now + arena.size);
     for (const plan::Entry& e : entries) {
       const std::string name(std::string_view(Model::program.name(e)));
-      if (train::detail::is_excepted(options, name) || !file.contains(name)) continue;  // check_names() speaks of what it lacks
+      std::string stored = train::detail::name_in_file(Model::program.layers(), e, options.layout, name);
+      if (!file.contains(stored)) stored = name;
+      if (stored != name) renamed.emplace_back(name, stored);
+      if (train::detail::is_excepted(options, name) || !file.contains(stored)) continue;  // check_names() speaks of what it lacks
       const auto place = train::detail::array_in_file(Model::program.layers(), e, options.layout, path, name);
-      train::detail::check_shape(path, name, file.shape(name), place, known);
+      train::detail::check_shape(path, name, file.shape(stored), place, known);
       train::detail::with_rank(place.shape.size(), [&]<int Rank>(std::integral_constant<int, Rank>) {
-        const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(name, NpyTypes::convert);
+        const Tensor<Scalar, Rank, Cpu> found = file.get<Scalar, Rank>(stored, NpyTypes::convert);
         train::detail::walk(place, next.data() + e.offset, found.data(), [](Scalar& to, const Scalar& from) { to = from; });
       });
     }
@@ -147,7 +159,7 @@ void load_npz(const std::string& path, Model& model, const WeightOptions& option
   };
   const auto parameters = staged(std::as_const(model).parameters(), Model::program.parameters());
   const auto buffers = staged(std::as_const(model).buffers(), Model::program.buffers());
-  train::detail::check_names(path, file.names(), known, options);
+  train::detail::check_names(path, train::detail::names_in_model(file.names(), renamed), known, options);
   const auto weights = model.modify();
   train::HostCopy<Scalar, typename Model::device>::write(weights.data(), parameters.data(), parameters.size(), model.where());
   train::HostCopy<Scalar, typename Model::device>::write(model.buffers().data, buffers.data(), buffers.size(), model.where());

@@ -118,6 +118,18 @@ SKEIN_INLINE void check_layout(const std::string& path, std::string_view comment
                        torch ? " {.layout = WeightLayout::pytorch}" : "out .layout = WeightLayout::pytorch"));
 }
 
+SKEIN_INLINE std::string name_in_file(std::span<const plan::LayerNode> layers, const plan::Entry& e, WeightLayout layout,
+                                      std::string_view name) {
+  const bool numbered =
+      layout == WeightLayout::pytorch && e.layer >= 0 && is_recurrent(layers[static_cast<std::size_t>(e.layer)]);
+  return std::string(name) + (numbered ? "_l0" : "");
+}
+SKEIN_INLINE std::vector<std::string> names_in_model(std::vector<std::string> found,
+                                                     const std::vector<std::pair<std::string, std::string>>& renamed) {
+  for (const auto& [name, stored] : renamed) std::replace(found.begin(), found.end(), stored, name);
+  return found;
+}
+
 SKEIN_INLINE std::vector<std::string> names_of_arrays(std::span<const plan::Entry> parameters,
                                                       std::span<const plan::Entry> buffers,
                                                       std::span<const plan::PathPart> paths) {

@@ -48,6 +48,20 @@ TEST_CASE("a pass on a GPU has the gradients of the Cpu", "[nn][cuda]") {
   CHECK(b.evaluate(batch).loss == Approx(a.evaluate(batch).loss).epsilon(1e-12));
 }
 
+TEST_CASE("gradients on a GPU are divided by the weight of all samples", "[nn][cuda]") {
+  Model<sk::Cuda> model{sk::Seed{4}};
+  const twins::Data<Model<sk::Cuda>, nn::CrossEntropy> data(7);
+  sk::Executor executor{model, nn::CrossEntropy{.class_weights = {1, 2, 3, 0.5f, 1}}, {.capacity = 7}};
+  (void)executor.forward_backward(data.batch(0, 7));
+  const auto wanted = gradients(model);
+  (void)executor.forward_backward(data.batch(0, 3), {.of_samples = 7});
+  const nn::LossSums sums = executor.forward_backward(data.batch(3, 7), {.of_samples = 7, .accumulate = true});
+  CHECK(sums.weight != 7);
+  CHECK(twins::apart(gradients(model), wanted) > 1e-3);
+  executor.divide_by_weight(sums.weight);
+  CHECK(twins::apart(gradients(model), wanted) < 1e-12);
+}
+
 TEST_CASE("a pass takes batches of its GPU, with rows further apart too", "[nn][cuda]") {
   Model<sk::Cuda> model{sk::Seed{4}};
   const twins::Data<Model<sk::Cuda>, nn::CrossEntropy> data(7);

@@ -47,10 +47,11 @@ template <class Memory> class ReadyGradients {
     s.run.context.ready_hook = sinks.gradients && !memory_->depth_first() ? &ReadyGradients::on_ready : nullptr;
     s.run.context.statistics_hook = sinks.statistics ? &ReadyGradients::on_statistics : nullptr;
   }
-  /// After the pass: the sum of the gradients, which was divided by `expected`, becomes that of the mean by weights.
+  /// After the pass: the sum of the gradients, which was divided by `expected`, becomes that of the mean by weights. Waits.
   void divide_by(double weight, double expected) {
     if (weight == expected || !(weight > 0)) return;
     ops::for_each<Device>(stored, TimesFactor<Scalar>{memory_->gradients(0), static_cast<Scalar>(expected / weight)});
+    step_memory_->wait();
   }
   /// Every worker: all of its gradients are there.
   void worker_finished(const Worker& w) { progress(w.index).store(0, std::memory_order_release); }
