@@ -34,8 +34,9 @@
 #include "tensor/cuda/static_evaluate.hpp"
 #include "train/cuda/step_device.hpp"
 
-// Without cuDNN: no convolution, batch normalisation and softmax layers on GPUs; all else is there.
-#if __has_include(<cudnn.h>)
+// Without cuDNN: no convolution, batch normalisation and softmax layers on GPUs; all else is there. skein::cuda says whether
+// there is one, and links it.
+#if SKEIN_WITH_CUDNN
 #include "nn/cuda/batch_norm.hpp"
 #include "nn/cuda/conv2d.hpp"
 #include "ops/cuda/conv_transpose2d.hpp"

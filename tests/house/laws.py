@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Laws of the house whose breaches are counted: a count may fall, and never rises above its line in laws.txt.
 
-    probes FOLDER      `if constexpr (requires ...)`: a capability is declared and checked, not found by probing (the files that name
-                       concepts aside)
+    probes FOLDER      `if constexpr (requires ...)`, also behind another condition, and of a constexpr bool that a call makes and an if
+                       constexpr asks: a capability is declared and checked, not found by probing (the files that name concepts aside)
     long lines FOLDER  lines over 130 columns
     long headers       headers of more than 300 lines
     long functions     functions of more than 40 lines
@@ -12,6 +12,8 @@
     drops a NaN        largest differences that std::max makes, in tests: std::max(worst, NaN) is worst (tests/support/larger.hpp keeps it)
     device by value    operations that are given their device as an argument, where all others have it in angle brackets: ops::sgd<Device>(...)
     names FILE         words of policies, transforms and precisions in what runs a step and should know none
+    unformatted        places where clang-format is off: for tables whose columns say something
+    pretend CUDA       lines of the pretend CUDA runtime: it pretends what the library calls, and no more
     preconditioners    what curvature is made of, and whether there is any, in stages of a step that shall not ask
 
 Usage: laws.py SOURCE_DIR [--list LAW | --update] | --self-test
@@ -22,7 +24,9 @@ import re
 import sys
 
 COLUMNS, HEADER, FUNCTION = 130, 300, 40
-PROBE = re.compile(r"if constexpr \(\s*!?\s*requires\b")
+CONDITION = r"if constexpr \(((?:[^()]|\((?:[^()]|\([^()]*\))*\))*%s"
+PROBE, ASKED = re.compile(CONDITION % r"?\brequires\b)"), re.compile(CONDITION % r")\)")
+PROBED = re.compile(r"constexpr bool (\w+) = !?\s*requires\b(?!\s*\{\s*(?:typename|requires)\b)")      # a type or a value that is there is a declaration
 MAY_PROBE = re.compile(r"(?:^|/)(?:concepts|queries)\.hpp$")
 DEVICE_BY_VALUE = re.compile(r"\bops::\w+(?:<[^<>]*>)?\((?:typename )?[\w:]*(?:Device|Cpu|Cuda)\{\}|^(?:template <.*> )?(?:\w+ )+\w+\(Device, ")
 INTERPRETERS = ("train/train_step.hpp", "train/trainer.hpp", "train/step/run_stages.hpp", "nn/executor.hpp")
@@ -32,6 +36,7 @@ KNOW_CURVATURE = tuple(f"train/step/{name}.hpp" for name in ("curvature", "overl
 PRECONDITIONERS = re.compile(r"\b\w*(?:[Kk]fac|[Kk]ronecker|needs_curvature|NoCurvature|RanksOfCurvature|[Oo]verlaps_?[Cc]urvature)\w*")
 BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|struct|class|union|enum|extern|return|case|default|requires|concept)\b|[}{\]#/*.]|\[(?!\[))[^\"]*\).*\{$")
 DROPS = re.compile(r"\bstd::f?max(?:<\w+>)?\((?!moved\b)([\w.]+), std::f?abs\(.* - ")     # what has to move is not to be 1e300
+UNFORMATTED = re.compile(r"//\s*clang-format off")
 OF = re.compile(r"(?:^\s*///|///<) Of ")
 TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
 FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|SKEIN_|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
@@ -109,15 +114,27 @@ def house(path):
     return parts[0] if len(parts) > 1 else "skein"
 
 
+def probes(texts):
+    """{path: [line, ...]} of texts, {path: text}."""
+    asked = set().union(*(re.findall(r"\w+", condition) for text in texts.values() for condition in ASKED.findall(text)))
+    found = {}
+    for path, text in texts.items():
+        starts = [m.start() for m in PROBE.finditer(text)] + [m.start() for m in PROBED.finditer(text) if m.group(1) in asked]
+        found[path] = sorted(text.count("\n", 0, start) + 1 for start in starts)
+    return found
+
+
 def breaches(root):
     """{law: [place, ...]} of the tree below root."""
     found = collections.defaultdict(list)
     include = root / "include/skein"
+    texts = {str(p.relative_to(include)): p.read_text() for p in sorted(include.rglob("*")) if p.suffix in (".hpp", ".ipp", ".cuh")}
+    for path, lines in probes({path: text for path, text in texts.items() if not MAY_PROBE.search(path)}).items():
+        if lines:
+            found[f"probes {house(path)}"] += [f"{path}:{number}" for number in lines]
     for header in sorted(p for p in include.rglob("*") if p.suffix in (".hpp", ".ipp", ".cuh")):
         path, lines = str(header.relative_to(include)), header.read_text().splitlines()
         for number, line in enumerate(lines, 1):
-            if PROBE.search(line) and not MAY_PROBE.search(path):
-                found[f"probes {house(path)}"].append(f"{path}:{number}")
             if len(line) > COLUMNS:
                 found["long lines include"].append(f"{path}:{number}")
         if len(lines) > HEADER:
@@ -131,6 +148,12 @@ def breaches(root):
             found[f"names {path}"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in FEATURES.findall(line)]
         if path.startswith("train/step/") and path not in KNOW_CURVATURE:
             found["preconditioners"] += [f"{path}:{n}: {word}" for n, line in enumerate(code, 1) for word in PRECONDITIONERS.findall(line)]
+    for source in sorted(p for p in (root / "tests/support/pretend").glob("*") if p.suffix in (".hpp", ".cpp")):
+        found["pretend CUDA"] += [f"{source.relative_to(root)}:{number}" for number in range(1, len(source.read_text().splitlines()) + 1)]
+    for folder in ("include", "src", "tests", "examples", "bench"):
+        for source in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".ipp", ".cpp", ".cu")):
+            found["unformatted"] += [f"{source.relative_to(root)}:{number}" for number, line in enumerate(source.read_text().splitlines(), 1)
+                                     if UNFORMATTED.search(line)]
     for folder in ("tests", "examples", "bench"):
         for source in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu") and "fixtures" not in p.parts):
             for number, line in enumerate(source.read_text().splitlines(), 1):
@@ -194,7 +217,19 @@ struct Hidden {
         faults.append(f"functions: {functions(text)}")
     if begins_with_of(["/// Of two rows.", "/// Of three, too.", "int a();  ///< Of one row.", "/// Offers.", "  /// The sum.", "  /// Of two."]) != [1, 3]:
         faults.append("docstrings that begin with Of are not found")
-    if not PROBE.search(text[4]) or not MAY_PROBE.search("parallel/concepts.hpp") or MAY_PROBE.search("parallel/my_concepts.hpp"):
+    asks = """if constexpr (requires { a; }) return a;
+else if constexpr (!Has<T> && requires { T::a; }) return b;
+else if constexpr (kind(t) == Kind::a) return requires { c; };
+inline constexpr bool by_call = requires(T& t) { t.call(); };
+inline constexpr bool by_tag = requires { typename T::tag; };
+static constexpr bool alone = requires { T::call(1); };
+if constexpr (!by_call<T> || by_tag<T>) return alone;
+if constexpr (sizeof(T) > 1 &&
+              requires { T::a; }) return d;
+"""
+    if probes({"a.hpp": asks}) != {"a.hpp": [1, 2, 4, 8]}:
+        faults.append(f"probes: {probes({'a.hpp': asks})}")
+    if not MAY_PROBE.search("parallel/concepts.hpp") or MAY_PROBE.search("parallel/my_concepts.hpp"):
         faults.append("probes are not found")
     by_value = [bool(DEVICE_BY_VALUE.search(line)) for line in ("  ops::sgd(Device{}, a);", "ops::pool<C>(typename Frame::Device{}, g);", "ops::sgd<Device>(a);",
                                                                 "template <class Device> void adam(Device, const A& a) {", "zeros<float>(Device{}, 3);")]

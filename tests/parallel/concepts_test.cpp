@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <skein/comm/self/self_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/parallel.hpp>
 #include <skein/simulate.hpp>
@@ -142,6 +143,10 @@ enum Hook {
   average_buffers,
   reduce,
   barrier,
+  numbers_of_all,
+  texts_of_all,
+  rank_names,
+  same_weights,
   check,
   part_not_finite,
   replayed,
@@ -186,6 +191,14 @@ struct CountedState : sp::PolicyState {
   void average_buffers() { says(Hook::average_buffers); }
   void reduce(std::span<double>) { says(Hook::reduce); }
   void barrier() { says(Hook::barrier); }
+  std::vector<std::uint64_t> numbers_of_all(std::span<const std::uint64_t>) {
+    return says(Hook::numbers_of_all, std::vector<std::uint64_t>{7});
+  }
+  std::vector<std::string> texts_of_all(const std::string&) {
+    return says(Hook::texts_of_all, std::vector<std::string>{"seven"});
+  }
+  sk::comm::RankNames rank_names() const { return says(Hook::rank_names, sk::comm::RankNames(std::vector<int>{4, 5, 6})); }
+  sp::SameWeights same_weights() const { return says(Hook::same_weights, sp::SameWeights::after_fit); }
   void check() const { says(Hook::check); }
   std::string part_not_finite() { return says(Hook::part_not_finite, std::string("infinite")); }
   void replayed() { says(Hook::replayed); }
@@ -212,13 +225,9 @@ struct Clock {
   void compute(double seconds) { now += seconds; }
 };
 
-/// Calls every hook of what `policy` makes: each must reach the counted state once.
-template <class Policy> void every_hook_arrives(const Policy& policy, Counts& counts) {
-  static_assert(sp::Policy<Policy, Replica>);
-  auto state = policy.bind(Replica{});
-  using State = decltype(state);
-  static_assert(State::capabilities == CountedState::capabilities);
-  static_assert(State::local_sums && State::capturable && State::virtual_shards == 0);
+/// Calls every hook of a state: each must reach the counted state once, and no answer is lost. `own` are those that what stands
+/// around it answers itself.
+template <class State> void every_hook_of(State& state, Counts& counts, std::initializer_list<Hook> own = {}) {
   counts = Counts{};  // a Compose has asked how wide each is
   state.epoch_begins(0);
   CHECK(state.before_step(1));
@@ -234,6 +243,10 @@ template <class Policy> void every_hook_arrives(const Policy& policy, Counts& co
   state.average_buffers();
   state.reduce({});
   state.barrier();
+  CHECK(state.numbers_of_all({}) == std::vector<std::uint64_t>{7});
+  CHECK(state.texts_of_all("") == std::vector<std::string>{"seven"});
+  CHECK(state.rank_names().name(1) == "rank 5");
+  CHECK(state.same_weights() == sp::SameWeights::after_fit);
   state.check();
   CHECK(state.part_not_finite() == "infinite");
   state.replayed();
@@ -244,14 +257,48 @@ template <class Policy> void every_hook_arrives(const Policy& policy, Counts& co
   CHECK(state.exposed_seconds() == 5);
   state.reduce_statistics(nullptr, 0);
   CHECK(state.finish());
-  CHECK(state.saved_as().find("counted") == 0);
+  CHECK(state.saved_as().find("counted") != std::string::npos);
   (void)sk::train::to_bytes(state);
   state.start();
   for (const Hook h : {rank, ranks}) counts[h] = std::min(counts[h], 1);  // asked by the wrapping hooks too
   for (int h = 0; h < hook_count; ++h) {
     CAPTURE(h);
-    CHECK(counts[static_cast<std::size_t>(h)] == 1);
+    CHECK(counts[static_cast<std::size_t>(h)] == (std::find(own.begin(), own.end(), h) == own.end() ? 1 : 0));
   }
+}
+template <class Policy> void every_hook_arrives(const Policy& policy, Counts& counts) {
+  static_assert(sp::Policy<Policy, Replica>);
+  auto state = policy.bind(Replica{});
+  using State = decltype(state);
+  static_assert(State::capabilities == CountedState::capabilities);
+  static_assert(State::local_sums && State::capturable && State::virtual_shards == 0);
+  every_hook_of(state, counts);
+}
+
+/// The counted state as options of DataParallel want what they stand around: with a communicator, of one rank.
+struct CountedWithin : CountedState {
+  using communicator = sk::SelfComm;
+  using scalar = float;
+  using device = sk::Cpu;
+  static constexpr unsigned archive_version = 0;
+  CountedWithin(sk::SelfComm& comm, Counts* where, const Replica& of) : CountedState(where), world(&comm), arrays(of) {}
+  sk::SelfComm& comm() const { return *world; }
+  bool several() const { return false; }
+  struct Waiting {
+    ~Waiting() {}
+  };
+  Waiting waiting() const { return {}; }
+  void average_weights() {}
+  const Replica& replica() const { return arrays; }
+  sk::SelfComm* world;
+  Replica arrays;
+};
+template <class Option> void every_hook_passes(Counts& counts, std::initializer_list<Hook> own = {}) {
+  using State = typename Option::template Around<CountedWithin>;
+  static_assert((State::capabilities | CountedState::capabilities) == State::capabilities);
+  sk::SelfComm world;
+  State state(world, &counts, Replica{});
+  every_hook_of(state, counts, own);
 }
 }  // namespace
 
@@ -265,5 +312,14 @@ TEST_CASE("what wraps a policy forwards every hook", "[parallel]") {
     every_hook_arrives(sp::Simulated{policy, clock, {.forward = 1, .backward = 2, .update = 3}}, counts);
     CHECK(clock.now == 6);
   }
-  SECTION("Compose") { every_hook_arrives(sp::Compose{policy, sp::SingleProcess{}}, counts); }
+  SECTION("Compose") { every_hook_arrives(sp::Compose{sp::SingleProcess{}, policy}, counts); }
+  SECTION("options that exchange sometimes") {
+    const auto own = {Hook::all_met, Hook::same_weights};
+    every_hook_passes<sp::SyncEvery<1>>(counts, own);
+    every_hook_passes<sp::SyncEveryEpochs<1>>(counts, own);
+    every_hook_passes<sp::SyncFirst<3>>(counts, own);
+  }
+  SECTION("SyncBatchNorm") { every_hook_passes<sp::SyncBatchNorm>(counts, {Hook::reduce_statistics}); }
+  SECTION("Sharded") { every_hook_passes<sp::Sharded<1>>(counts); }
+  SECTION("GradientWorkers") { every_hook_passes<sp::GradientWorkers<sp::EveryRank>>(counts); }
 }

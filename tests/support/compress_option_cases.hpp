@@ -141,6 +141,38 @@ template <class... Options, class World> void exchanges(World& world, double tol
 
 using Half = Compress<comm::HalfCodec<sk::bf16>>;
 
+/// A user's own: every third value in each of three rounds, exact.
+class Thirds {
+ public:
+  static constexpr std::string_view name = "thirds";
+  static constexpr bool linear = true;
+  static constexpr int rounds = 3;
+  using Element = float;
+  std::size_t elements(std::size_t n, int round) const { return (n + 2 - static_cast<std::size_t>(round)) / 3; }
+  void encode(std::span<const float> values, std::span<float> wire, int round) const {
+    for (std::size_t i = 0; i < wire.size(); ++i) wire[i] = values[3 * i + static_cast<std::size_t>(round)];
+  }
+  void take(std::span<const float> wire, int round) { taken_[static_cast<std::size_t>(round)].assign(wire.begin(), wire.end()); }
+  void decode(std::span<const float> wire, std::span<float> values) const {
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = i % 3 == 2 ? wire[i / 3] : taken_[i % 3][i / 3];
+  }
+
+ private:
+  std::vector<float> taken_[3];
+};
+
+/// A user's own that saves nothing of any matrix, in one round: all parameters travel as they are.
+struct AsTheyAre {
+  static constexpr std::string_view name = "as they are";
+  static constexpr bool linear = true, by_matrix = true;
+  static constexpr int rounds = 1;
+  using Element = float;
+  static AsTheyAre for_matrix(std::uint64_t, std::size_t) { return {}; }
+  std::size_t elements(std::size_t n, int) const { return n; }
+  void encode(std::span<const float>, std::span<float> wire, int) const { std::fill(wire.begin(), wire.end(), 1e9f); }
+  void decode(std::span<const float>, std::span<float> values) const { std::fill(values.begin(), values.end(), 1e9f); }
+};
+
 template <class World> void wires(World& world) {
   exchanges<Half>(world, 0.02);
   exchanges<Compress<comm::HalfCodec<sk::fp16>>>(world, 0.003);
@@ -148,6 +180,8 @@ template <class World> void wires(World& world) {
   // What error feedback has kept is small beside many steps: of equal gradients all arrives in the end.
   exchanges<Compress<comm::ErrorFeedback<comm::TopK<4>>>>(world, 0.15, 40);
   exchanges<Compress<comm::ErrorFeedback<comm::PowerSgd<2>>>>(world, 0.1, 40);
+  exchanges<Compress<Thirds>>(world, 1e-6, 2);
+  exchanges<Compress<AsTheyAre>>(world, 1e-6);
 }
 
 template <class World> void algorithms(World& world) {
@@ -159,6 +193,7 @@ template <class World> void algorithms(World& world) {
   exchanges<Half, Algorithm<Ring>>(world, 0.02);  // in either order
   exchanges<Algorithm<Ring>, Half>(world, 0.02);
   exchanges<Compress<comm::ErrorFeedback<comm::PowerSgd<2>>>, Algorithm<RecursiveDoubling>>(world, 0.1, 40);
+  exchanges<Compress<Thirds>, Algorithm<RecursiveDoubling>>(world, 1e-6, 2);
 }
 
 /// A curve to fit, by a network whose rows are padded. Returns the loss of each epoch; saves after the second to `save`, or

@@ -28,8 +28,20 @@
 #ifndef SKEIN_WITH_JSON
 #define SKEIN_WITH_JSON 0
 #endif
+// The next four are no part of SKEIN_ABI: they change no layout, and no function that a unit without them calls. cuDNN's are in
+// headers of cuda/, LAPACK's are K-FAC's, which is refused without, and those of images and HDF5 are templates whose argument is
+// the switch.
 #ifndef SKEIN_WITH_CUDNN
 #define SKEIN_WITH_CUDNN 0
+#endif
+#ifndef SKEIN_WITH_LAPACK
+#define SKEIN_WITH_LAPACK 0
+#endif
+#ifndef SKEIN_WITH_IMAGES
+#define SKEIN_WITH_IMAGES 0
+#endif
+#ifndef SKEIN_WITH_HDF5
+#define SKEIN_WITH_HDF5 0
 #endif
 
 // 1: the bodies of what does not depend on a network (the files .ipp) are in the library skein::compiled, which a program is
@@ -76,8 +88,8 @@
 #endif
 
 // Translation units compiled for different instruction sets, or with different options, must not meet at link time: the inline
-// namespace carries both beside the version, as v0_1_avx512_x1o1z1j0 (no JSON), so that the linker names them. Not cuDNN, which
-// only headers in cuda/ ask for: a program's units for the host do not know it.
+// namespace carries both beside the version, as v0_1_avx512_x1o1z1j0 (no JSON), so that the linker names them. Not cuDNN,
+// LAPACK, images and HDF5: a unit that has them goes with units that have not.
 #if defined(__AVX512F__) && defined(__AVX512DQ__) && defined(__AVX512BW__)
 #define SKEIN_INSTRUCTION_SET avx512
 #elif defined(__AVX2__) && defined(__FMA__)

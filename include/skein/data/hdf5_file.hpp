@@ -13,10 +13,6 @@
 #include "../core/error.hpp"
 #include "../core/no_size_signal.hpp"
 
-#ifndef SKEIN_WITH_HDF5
-#define SKEIN_WITH_HDF5 0
-#endif
-
 #if SKEIN_WITH_HDF5
 #include <hdf5.h>
 

@@ -12,10 +12,6 @@
 #include "../core/error.hpp"
 #include "resize.hpp"
 
-#ifndef SKEIN_WITH_IMAGES
-#define SKEIN_WITH_IMAGES 0
-#endif
-
 namespace skein::inline SKEIN_ABI::data {
 
 /// The bytes of an image, (height, width, channels).

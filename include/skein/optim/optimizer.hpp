@@ -106,7 +106,9 @@ template <class O> concept Optimizer = std::copyable<O> && HasRate<O> && HasStat
 
 namespace detail {
 template <class O> inline constexpr bool is_an_optimizer = false;
-}
+/// O says what it needs, as transforms do (transform/transform.hpp).
+template <class O> concept NamesNeeds = requires { O::needs; };
+}  // namespace detail
 
 /// Refuses, with one sentence, a type that is no optimizer. (The sentences are here and not in a type: clang would add an error.)
 template <class O> consteval void assert_optimizer() {
@@ -116,7 +118,7 @@ template <class O> consteval void assert_optimizer() {
     static_assert(detail::is_an_optimizer<O>,
                   "L-BFGS evaluates the loss of all samples several times a step, which a trainer does not: a loop by hand calls "
                   "optim::BoundLbfgs{optim::Lbfgs{...}, model}.step(model, closure)");
-  else if constexpr (!HasRate<O> && requires { O::needs; })
+  else if constexpr (!HasRate<O> && detail::NamesNeeds<O>)
     static_assert(detail::is_an_optimizer<O>,
                   "this is a transform of gradients, which stands before an optimizer: optim::chain(Lars{...}, Sgd{.lr = 0.1f})");
   else if constexpr (!HasRate<O>)

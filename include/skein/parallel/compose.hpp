@@ -150,7 +150,8 @@ template <class... PolicyStates> class ComposedPolicyState {
   bool all_met() const {
     return std::apply([this](const auto&... s) { return ((s.ranks() == ranks() && s.all_met()) || ...); }, policy_states_);
   }
-  /// At the end of a fit, where the last policy that averages, else that of the gradients, is one over all ranks.
+  /// At the end of a fit, where the last policy that averages, else the last of all, is one over all ranks: what comes behind it
+  /// may change weights.
   SameWeights same_weights() const {
     bool promised = false, averaged = false;
     const auto ask = [&](const auto& s) {

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A rank that is killed is named on every other rank within a second or two, whatever the deadline (60 s), and one that is stopped within the
-deadline and the time to ask who is missing: over each transport, with 1, 2 and 4 threads a rank. Arguments: the program, then the command that starts MPI ranks, without their number."""
+deadline and the time to ask who is missing: over each transport one that is killed, over all but the server one that is stopped, with 1, 2 or 4
+threads a rank. Each run takes seconds, so that these are 13 of the 36 combinations: each number of threads meets both signals, not over each transport.
+Arguments: the program, then the command that starts MPI ranks, without their number."""
 import re
 import signal
 import subprocess

@@ -263,7 +263,7 @@ TEST_CASE("the token that follows each is learnt on a GPU as on the Cpu, with th
   std::vector<std::int32_t> text;
   for (int i = 0; i < 1500; ++i) text.push_back((i * i + i / 7) % 11);
   const sk::data::NextTokens<> data(std::span<const std::int32_t>(text), {.length = 6, .vocabulary = 11});
-  const auto fit = [&](auto device) {
+  const auto fit_of = [](auto device, const auto& data) {
     using Network = nn::Sequential<own_layers::Embedding<11, 5>, nn::EachPosition<nn::Linear<11>>>;
     sk::Model<Network, sk::Tokens<6>, decltype(device)> model{sk::Seed{3}};
     auto trainer = trainer_of(model);
@@ -271,10 +271,22 @@ TEST_CASE("the token that follows each is learnt on a GPU as on the Cpu, with th
     for (const float p : weights(model)) all.push_back(p);
     return all;
   };
+  const auto fit = [&](auto device) { return fit_of(device, data); };
   const auto h = fit(sk::Cpu{}), g = fit(sk::Cuda{});
   REQUIRE(g.size() == h.size());
   for (std::size_t i = 0; i < h.size(); ++i) CHECK(g[i] == Approx(h[i]).epsilon(1e-3).margin(1e-4));
   CHECK(fit(sk::Cuda{}) == g);
+
+  // The same samples from arrays of a program, and from a file of NumPy that is mapped.
+  const long samples = static_cast<long>(data.size());
+  sk::Tensor<std::int32_t, 2> x(sk::dims(samples, 6)), y(sk::dims(samples, 6));
+  std::copy_n(text.begin(), x.size(), x.data());
+  std::copy_n(text.begin() + 1, y.size(), y.data());
+  CHECK(fit_of(sk::Cuda{}, sk::data::from_tensors(x, y)) == g);
+  const support::TemporaryFolder folder;
+  sk::save_npy(folder / "text.npy", sk::Tensor<std::int32_t, 1>(text, sk::dims(static_cast<long>(text.size()))));
+  CHECK(fit_of(sk::Cuda{},
+               sk::data::NextTokens(sk::data::map_npy<std::int32_t>(folder / "text.npy"), {.length = 6, .vocabulary = 11})) == g);
 }
 
 TEST_CASE("calls of a trainer by several threads follow each other on a GPU", "[train][cuda]") {

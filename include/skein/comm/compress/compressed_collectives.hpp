@@ -25,8 +25,7 @@ void compressed_all_reduce(C& compressor, std::span<float> values, std::vector<t
     wire.resize(compressor.elements(values.size(), round));
     compressor.encode(std::span<const float>(values), std::span<Element>(wire), round);
     reduce(std::span<Element>(wire));
-    if constexpr (requires { compressor.take(std::span<const Element>(wire), round); })
-      compressor.take(std::span<const Element>(wire), round);
+    if constexpr (C::rounds > 1) compressor.take(std::span<const Element>(wire), round);
   }
   compressor.decode(std::span<const Element>(wire), values);
 }
@@ -87,8 +86,7 @@ template <class C> void compress_in_place(C& compressor, std::span<float> values
   for (int round = 0; round < C::rounds; ++round) {
     wire.resize(compressor.elements(values.size(), round));
     compressor.encode(std::span<const float>(values), std::span<Element>(wire), round);
-    if constexpr (requires { compressor.take(std::span<const Element>(wire), round); })
-      compressor.take(std::span<const Element>(wire), round);
+    if constexpr (C::rounds > 1) compressor.take(std::span<const Element>(wire), round);
   }
   compressor.decode(std::span<const Element>(wire), values);
 }

@@ -17,6 +17,7 @@ template <class C> class ErrorFeedback {
   static constexpr std::string_view name = C::name;
   static constexpr bool linear = C::linear;
   static constexpr int rounds = C::rounds;
+  static constexpr bool keeps_residual = true, remembers = Remembers<C>, by_matrix = TakesMatrices<C>;
   using Element = typename C::Element;
 
   constexpr explicit ErrorFeedback(C compressor = C()) : compressor_(std::move(compressor)) { assert_compressor<C>(); }
@@ -36,8 +37,7 @@ template <class C> class ErrorFeedback {
       residual_[i] = left - left == 0 ? left : 0;  // NaN - NaN and infinity - infinity are NaN
     }
   }
-  void take(std::span<const Element> wire, int round) requires requires(C& c) { c.take(wire, round); }
-  { compressor_.take(wire, round); }
+  void take(std::span<const Element> wire, int round) requires(rounds > 1) { compressor_.take(wire, round); }
   void decode(std::span<const Element> wire, std::span<float> values) { compressor_.decode(wire, values); }
 
   /// What has not been said yet.
@@ -50,12 +50,11 @@ template <class C> class ErrorFeedback {
   void reset() { residual_.assign(residual_.size(), 0.0f); }
   C& compressor() { return compressor_; }
 
-  static ErrorFeedback for_matrix(std::uint64_t seed, std::size_t rows) requires requires { C::for_matrix(seed, rows); }
-  { return ErrorFeedback(C::for_matrix(seed, rows)); }
-  std::span<const float> memory() const requires requires(const C& c) { c.memory(); }
-  { return compressor_.memory(); }
-  void remember(std::span<const float> kept, std::size_t n) requires requires(C& c) { c.remember(kept, n); }
-  { compressor_.remember(kept, n); }
+  static ErrorFeedback for_matrix(std::uint64_t seed, std::size_t rows) requires by_matrix {
+    return ErrorFeedback(C::for_matrix(seed, rows));
+  }
+  std::span<const float> memory() const requires remembers { return compressor_.memory(); }
+  void remember(std::span<const float> kept, std::size_t n) requires remembers { compressor_.remember(kept, n); }
 
  private:
   C compressor_;

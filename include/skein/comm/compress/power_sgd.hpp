@@ -23,6 +23,7 @@ template <int Rank> class PowerSgd {
   static constexpr std::string_view name = "PowerSGD";
   static constexpr bool linear = true;
   static constexpr int rounds = 2;
+  static constexpr bool remembers = true, by_matrix = true;
   using Element = float;
 
   constexpr explicit PowerSgd(std::uint64_t seed = 0, std::size_t rows = 0) : seed_(seed), rows_(rows) {}

@@ -12,10 +12,6 @@
 #include "../../core/error.hpp"
 #include "../../core/text.hpp"
 
-#ifndef SKEIN_WITH_LAPACK
-#define SKEIN_WITH_LAPACK 0
-#endif
-
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Scratch memory of one thread, which grows to what the largest call wants.

@@ -13,6 +13,7 @@
 #include <memory>
 #include <unordered_map>
 
+#include "../../core/hash.hpp"
 #include "../../device/cuda/arguments.hpp"
 #include "../../device/cuda/choices.hpp"
 #include "../../device/cuda/workspace.hpp"
@@ -68,9 +69,9 @@ struct Key {
 };
 struct KeyHash {
   std::size_t operator()(const Key& key) const {
-    std::size_t h = 0xcbf29ce484222325u;
-    for (long v : key.part) h = (std::rotl(h, 5) ^ static_cast<std::size_t>(v)) * 0x9e3779b97f4a7c15u;
-    return h;
+    Fnv1a hash;
+    for (const long v : key.part) hash.add(static_cast<std::uint64_t>(v));
+    return hash.value();
   }
 };
 /// The largest power of two, up to `most`, that divides the address; 16 for null.

@@ -14,14 +14,13 @@
 
 namespace skein::inline SKEIN_ABI::parallel::detail {
 
-/// A compressor that wants to know the rows of a matrix (PowerSgd).
-template <class C> inline constexpr bool by_matrix = requires { C::for_matrix(std::uint64_t{0}, std::size_t{1}); };
-
 template <class C, class Scalar> class CompressedBucket {
  public:
   using Element = typename C::Element;
   static constexpr int rounds = C::rounds;
-  static_assert(!by_matrix<C> || std::same_as<Element, float>,
+  static constexpr bool by_matrix = comm::TakesMatrices<C>, keeps_residual = comm::KeepsResidual<C>,
+                        remembers = comm::Remembers<C>;
+  static_assert(!by_matrix || std::same_as<Element, float>,
                 "a compressor of matrices writes floats: beside it vectors travel as they are");
 
   /// `range` ends at the last parameter. Without entries every stored scalar counts.
@@ -29,7 +28,7 @@ template <class C, class Scalar> class CompressedBucket {
     if (entries.empty()) runs_ = {range};
     else runs_ = plan::logical_runs(entries, range);
     values_.resize(static_cast<std::size_t>(plan::count_of(runs_)));
-    if constexpr (by_matrix<C>) {
+    if constexpr (by_matrix) {
       for (const plan::Entry& e : entries) {
         if (e.offset < range.begin || e.offset + e.stored > range.end) continue;
         const auto n = static_cast<std::size_t>(e.extents.count());
@@ -40,7 +39,7 @@ template <class C, class Scalar> class CompressedBucket {
     } else {
       add_unit(C(), values_.size());
     }
-    wire_.resize(std::max(elements(0), elements(rounds - 1)));
+    for (int round = 0; round < rounds; ++round) wire_.resize(std::max(wire_.size(), elements(round)));
   }
 
   /// Elements that travel in a round.
@@ -61,16 +60,17 @@ template <class C, class Scalar> class CompressedBucket {
     }
     return encode_round(0);
   }
-  /// What the ranks have made of the wire of round 0; returns that of round 1. Of compressors with two rounds.
-  std::span<Element> next_round() {
+  /// Takes what the ranks have made of the wire of the round before; returns that of this one, which is not the first.
+  std::span<Element> next_round(int round) {
     std::size_t at = 0;
     for (Unit& u : units_) {
-      const auto came = std::span<Element>(wire_).subspan(at, u.elements(0));
-      if (u.raw) std::copy(came.begin(), came.end(), values_.begin() + static_cast<std::ptrdiff_t>(u.begin));
-      else if constexpr (rounds == 2) u.compressor.take(std::span<const Element>(came), 0);
+      const auto came = std::span<Element>(wire_).subspan(at, u.elements(round - 1));
+      if (u.raw && round == 1) std::copy(came.begin(), came.end(), values_.begin() + static_cast<std::ptrdiff_t>(u.begin));
+      if constexpr (rounds > 1)
+        if (!u.raw) u.compressor.take(std::span<const Element>(came), round - 1);
       at += came.size();
     }
-    return encode_round(1);
+    return encode_round(round);
   }
   /// A wire of the last round becomes gradients: of the sum over the ranks (takes), or of one rank.
   void decode(std::span<const Element> wire, Scalar* gradients, bool takes, bool adds) {
@@ -79,9 +79,12 @@ template <class C, class Scalar> class CompressedBucket {
       const auto part = wire.subspan(at, u.elements(rounds - 1));
       const auto to = std::span<float>(values_).subspan(u.begin, u.count);
       at += part.size();
-      if (u.raw) continue;  // there since next_round
-      if constexpr (rounds == 2)
-        if (takes) u.compressor.take(part, 1);
+      if (u.raw) {
+        if constexpr (by_matrix && rounds == 1) std::copy(part.begin(), part.end(), to.begin());
+        continue;  // of several rounds it is there since the first
+      }
+      if constexpr (rounds > 1)
+        if (takes) u.compressor.take(part, rounds - 1);
       u.compressor.decode(part, to);
     }
     at = 0;
@@ -94,12 +97,8 @@ template <class C, class Scalar> class CompressedBucket {
     }
   }
 
-  /// What a compressor has left out, per value; empty without error feedback, and before the first step.
-  static constexpr bool keeps_residual = requires(C & c) { c.residual(); };
-  /// What it has learnt (PowerSgd's Q): the same on all ranks.
-  static constexpr bool remembers = requires(C & c) { c.memory(); };
-
   std::size_t values() const { return values_.size(); }
+  /// What compressors have left out, per value; zeros before the first step.
   void append_residual(std::vector<float>& to) const {
     for (const Unit& u : units_) {
       const std::size_t before = to.size();
@@ -113,25 +112,26 @@ template <class C, class Scalar> class CompressedBucket {
     for (Unit& u : units_)
       if (!u.raw) u.compressor.set_residual(from.subspan(u.begin, u.count));
   }
+  /// What they have learnt (PowerSgd's Q), the same on all ranks.
   void append_memory(std::vector<float>& to) const requires remembers {
     for (const Unit& u : units_) {
       const auto kept = u.compressor.memory();
-      const std::size_t before = to.size(), n = u.raw ? 0 : u.elements(1);
+      const std::size_t before = to.size(), n = u.raw ? 0 : u.elements(rounds - 1);
       to.resize(before + n, 0.0f);
       if (kept.size() == n) std::copy(kept.begin(), kept.end(), to.begin() + static_cast<std::ptrdiff_t>(before));
     }
   }
   std::size_t memory_size() const {
     std::size_t n = 0;
-    for (const Unit& u : units_) n += u.raw ? 0 : u.elements(1);
+    for (const Unit& u : units_) n += u.raw ? 0 : u.elements(rounds - 1);
     return n;
   }
   std::size_t set_memory(std::span<const float> from) requires remembers {
     std::size_t at = 0;
     for (Unit& u : units_) {
       if (u.raw) continue;
-      u.compressor.remember(from.subspan(at, u.elements(1)), u.count);
-      at += u.elements(1);
+      u.compressor.remember(from.subspan(at, u.elements(rounds - 1)), u.count);
+      at += u.elements(rounds - 1);
     }
     return at;
   }
@@ -145,7 +145,7 @@ template <class C, class Scalar> class CompressedBucket {
   };
   void add_unit(C compressor, std::size_t n) {
     const std::size_t begin = units_.empty() ? 0 : units_.back().begin + units_.back().count;
-    const bool raw = by_matrix<C> && comm::wire_bytes(compressor, n) >= n * sizeof(float);
+    const bool raw = by_matrix && comm::wire_bytes(compressor, n) >= n * sizeof(float);
     units_.push_back({std::move(compressor), begin, n, raw});
   }
   std::span<Element> encode_round(int round) {
@@ -155,7 +155,7 @@ template <class C, class Scalar> class CompressedBucket {
       const auto to = std::span<Element>(wire_).subspan(at, u.elements(round));
       at += to.size();
       if (!u.raw) u.compressor.encode(from, to, round);
-      else if constexpr (by_matrix<C>)
+      else if constexpr (by_matrix)
         if (round == 0) std::copy(from.begin(), from.end(), to.begin());
     }
     written_ = at;

@@ -66,8 +66,9 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     }
     bool poll(std::size_t i) { return jobs_[i].poll(call()); }
     void backward_ended() {
-      if constexpr (Compressor::rounds == 2)  // not earlier: all ranks begin their calls in one order
-        for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].second_round(call(), tag(i, 1));
+      if constexpr (Compressor::rounds > 1)  // not earlier: all ranks begin their calls in one order
+        for (int round = 1; round < Compressor::rounds; ++round)
+          for (std::size_t i = 0; i < jobs_.size(); ++i) jobs_[i].next_round(call(), tag(i, round));
     }
     void wait(std::size_t i) { jobs_[i].wait(call()); }
     void drop() {
@@ -148,7 +149,7 @@ template <class Compressor, class Chosen> struct EncodedExchange {
 
    private:
     static constexpr std::size_t most_buckets = comm::tags::most_buckets;
-    static int tag(std::size_t bucket, int round) { return comm::tags::buckets + 2 * static_cast<int>(bucket) + round; }
+    static int tag(std::size_t bucket, int round) { return comm::tags::buckets + 2 * static_cast<int>(bucket) + round % 2; }
     detail::ExchangeCall<Comm, Scalar, Chosen> call() {
       return {this->comm(), this->replica().gradients.data, algorithm_, counts_};
     }

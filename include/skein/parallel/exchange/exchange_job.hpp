@@ -43,17 +43,16 @@ template <class Comm, class Scalar, class C, class A> class ExchangeJob {
                                                        DeviceSpan<Element, Cpu>{gathered_.data(), gathered_.size()}));
     }
   }
-  /// Ends the first round and begins the second: all ranks at the same place in their order of calls.
-  void second_round(const Call& call, int tag) {
+  /// Ends a round and begins the next: all ranks at the same place in their order of calls.
+  void next_round(const Call& call, int tag) {
     sum_.wait();
-    if (const std::span<Element> wire = bucket_.next_round(); !wire.empty())
+    if (const std::span<Element> wire = bucket_.next_round(++round_); !wire.empty())
       sum_.start(call.comm, wire, call.algorithm, tag, call.counts);
-    second_ = true;
   }
   bool poll(const Call& call) {
     if (!going_) return true;
     if (gather_ && gather_->poll()) gather_.reset();
-    if (!sum_.poll() || gather_ || (C::rounds == 2 && !second_)) return false;
+    if (!sum_.poll() || gather_ || round_ + 1 < C::rounds) return false;
     complete(call);
     return true;
   }
@@ -67,7 +66,8 @@ template <class Comm, class Scalar, class C, class A> class ExchangeJob {
   void drop() {
     sum_.drop();
     gather_.reset();
-    going_ = second_ = false;
+    going_ = false;
+    round_ = 0;
   }
 
   comm::Counts planned(const A& algorithm, int ranks, int rank) const {
@@ -97,7 +97,8 @@ template <class Comm, class Scalar, class C, class A> class ExchangeJob {
       for (std::size_t r = 0; r < ranks_; ++r)
         bucket_.decode(std::span<const Element>(gathered_).subspan(r * piece, piece), call.gradients, false, r > 0);
     }
-    going_ = second_ = false;
+    going_ = false;
+    round_ = 0;
   }
 
   CompressedBucket<C, Scalar> bucket_;
@@ -105,7 +106,8 @@ template <class Comm, class Scalar, class C, class A> class ExchangeJob {
   std::vector<Element> gathered_;
   RunningSum<Comm, std::conditional_t<C::linear, Element, float>, A> sum_;  // not used by what is gathered
   std::optional<Gather> gather_;
-  bool going_ = false, second_ = false;
+  bool going_ = false;
+  int round_ = 0;
 };
 
 /// Exchanges a bucket as it is, by an algorithm: gaps and the sums of the batch with it.
