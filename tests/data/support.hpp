@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Helpers of the data tests: files in a folder of their own, bytes of IDX files, gzip, the text of a failure.
 #pragma once
-#include <unistd.h>
-
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -13,23 +11,17 @@
 #include <skein/core/error.hpp>
 #include <skein/data/byte_source.hpp>
 
+#include "../support/temporary_folder.hpp"
+
 namespace data_test {
 
 using Bytes = std::vector<unsigned char>;
 
-/// A folder that is removed at the end.
-class Folder {
+/// A temporary folder into which bytes and texts are written.
+class Folder : public support::TemporaryFolder {
  public:
-  Folder() {
-    static int count = 0;
-    path_ = std::filesystem::temp_directory_path() / ("skein_data_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
-    std::filesystem::create_directories(path_);
-  }
-  Folder(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-  std::string path() const { return path_.string(); }
   std::string write(const std::string& name, const Bytes& bytes) const {
-    const std::filesystem::path file = path_ / name;
+    const std::filesystem::path file = *this / name;
     std::filesystem::create_directories(file.parent_path());
     std::ofstream(file, std::ios::binary)
         .write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
@@ -38,9 +30,6 @@ class Folder {
   std::string write(const std::string& name, const std::string& text) const {
     return write(name, Bytes(text.begin(), text.end()));
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 inline Bytes idx_bytes(unsigned char type, std::initializer_list<std::uint32_t> extents, const Bytes& values) {

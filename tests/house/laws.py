@@ -11,6 +11,7 @@
     begins with Of     docstrings that begin with "Of ...", and so say neither what a name is nor what it does
     drops a NaN        largest differences that std::max makes, in tests: std::max(worst, NaN) is worst (tests/support/larger.hpp keeps it)
     device by value    operations that are given their device as an argument, where all others have it in angle brackets: ops::sgd<Device>(...)
+    loose margins      `.margin(1e-9)` without `.epsilon(`, in tests: Catch allows 1.2e-5 of the value all the same, so that the margin says nothing
     names FILE         words of policies, transforms and precisions in what runs a step and should know none
     unformatted        places where clang-format is off: for tables whose columns say something
     pretend CUDA       lines of the pretend CUDA runtime: it pretends what the library calls, and no more
@@ -37,6 +38,9 @@ PRECONDITIONERS = re.compile(r"\b\w*(?:[Kk]fac|[Kk]ronecker|needs_curvature|NoCu
 BODY = re.compile(r"^( *)(?=\S)(?!(?:if|else|for|while|switch|do|try|namespace|struct|class|union|enum|extern|return|case|default|requires|concept)\b|[}{\]#/*.]|\[(?!\[))[^\"]*\).*\{$")
 DROPS = re.compile(r"\bstd::f?max(?:<\w+>)?\((?!moved\b)([\w.]+), std::f?abs\(.* - ")     # what has to move is not to be 1e300
 UNFORMATTED = re.compile(r"//\s*clang-format off")
+MARGIN = re.compile(r"\.margin\(((?:[^()]|\([^()]*\))*)\)")
+MARGIN_MATTERS = 1e-5                                                                     # from here on Catch's own 1.2e-5 hardly adds
+NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d*)?(?:e-?\d+)?")
 OF = re.compile(r"(?:^\s*///|///<) Of ")
 TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
 FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|SKEIN_|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
@@ -109,6 +113,17 @@ def public_without_sentence(lines):
     return [(line, name) for name, line in silent.items() if name not in spoken]
 
 
+def loose_margins(text):
+    """Lines of margins that are small, or have no number, in statements that set no epsilon."""
+    found = []
+    for match in MARGIN.finditer(text):
+        begin, end = max(text.rfind(c, 0, match.start()) for c in ";{}"), text.find(";", match.end())
+        numbers = [float(n) for n in NUMBER.findall(match.group(1))]
+        if (not numbers or min(numbers) < MARGIN_MATTERS) and ".epsilon(" not in text[begin + 1:end]:
+            found.append(text.count("\n", 0, match.start()) + 1)
+    return found
+
+
 def house(path):
     parts = path.split("/")
     return parts[0] if len(parts) > 1 else "skein"
@@ -156,7 +171,10 @@ def breaches(root):
                                      if UNFORMATTED.search(line)]
     for folder in ("tests", "examples", "bench"):
         for source in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu") and "fixtures" not in p.parts):
-            for number, line in enumerate(source.read_text().splitlines(), 1):
+            text = source.read_text()
+            if folder == "tests":
+                found["loose margins"] += [f"{source.relative_to(root)}:{number}" for number in loose_margins(text)]
+            for number, line in enumerate(text.splitlines(), 1):
                 if len(line) > COLUMNS and not line.startswith("// expect: "):  # a compiler's sentence, word for word
                     found[f"long lines {folder}"].append(f"{source.relative_to(root)}:{number}")
                 if DEVICE_BY_VALUE.search(line):
@@ -239,6 +257,10 @@ if constexpr (sizeof(T) > 1 &&
                                                    "size = std::max(size, std::abs(b[i]));", "moved = std::max(moved, std::abs(a - b));")]
     if drops != [True, True, False, False]:
         faults.append(f"differences that drop a NaN: {drops}")
+    margins = loose_margins("CHECK(a == Approx(b).margin(1e-9));\nCHECK(a == Approx(b).margin(x ? 1e-11 : 2e-4));\nCHECK(a == Approx(f(b)).margin(tolerance));\n"
+                            "CHECK(a == Approx(b).epsilon(0).margin(1e-9));\nCHECK(a == Approx(b)\n  .margin(at(i))\n  .epsilon(0));\nCHECK(a == Approx(1).margin(0.05));\n")
+    if margins != [1, 2, 3]:
+        faults.append(f"margins below Catch's epsilon: {margins}")
     if FEATURES.findall("if (loss_scaler_.on()) VirtualShards<4>{}; steps()") != ["loss_scaler_", "VirtualShards"]:
         faults.append("names of features are not found")
     if PRECONDITIONERS.findall("if (optim::needs_curvature<O>) w.parts.curvature.drop(); KroneckerRun") != ["needs_curvature", "KroneckerRun"]:

@@ -166,7 +166,7 @@ TEST_CASE("a fused pair gives what its parts give", "[nn]") {
   Data<Fused> data(6);
   const auto ga = gradient(a, data.batch, {.threads = 2}), gb = gradient(b, data.batch, {.threads = 2});
   REQUIRE(ga.size() == gb.size());
-  for (std::size_t i = 0; i < ga.size(); ++i) CHECK(ga[i] == Approx(gb[i]).margin(1e-15));
+  for (std::size_t i = 0; i < ga.size(); ++i) CHECK(ga[i] == Approx(gb[i]).margin(1e-13).epsilon(0));
 }
 
 TEST_CASE("more workers than samples, and no samples at all", "[nn]") {
@@ -176,7 +176,7 @@ TEST_CASE("more workers than samples, and no samples at all", "[nn]") {
   for (auto execution : {sk::Execution::layer_wise, sk::Execution::depth_first}) {
     const auto one = gradient(model, data.part(0, 1), {.execution = execution, .threads = 1});
     const auto many = gradient(model, data.part(0, 1), {.execution = execution, .threads = 4});
-    for (std::size_t i = 0; i < one.size(); ++i) CHECK(many[i] == Approx(one[i]).margin(1e-15));
+    for (std::size_t i = 0; i < one.size(); ++i) CHECK(many[i] == Approx(one[i]).margin(1e-13).epsilon(0));
     for (double g : gradient(model, data.part(0, 0), {.execution = execution, .threads = 2})) CHECK(g == 0);
   }
 }
@@ -192,7 +192,7 @@ TEST_CASE("gradients of parts add up to that of the whole", "[nn]") {
     executor.forward_backward(data.part(0, 5), {.scale = scale});
     const auto sums = executor.forward_backward(data.part(5, 9), {.scale = scale, .accumulate = true});
     CHECK(sums.weight == 27);
-    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(model.gradients()[i] == Approx(whole[i]).margin(1e-15));
+    for (std::size_t i = 0; i < whole.size(); ++i) CHECK(model.gradients()[i] == Approx(whole[i]).margin(1e-13).epsilon(0));
   }
 }
 
@@ -270,7 +270,7 @@ TEST_CASE("gradients are reported from the back, without gaps, each final", "[nn
       });
       REQUIRE(log.next == 0);
       if (threads == 1) CHECK(log.reports == 5);  // a report a layer
-      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(log.seen[i] == Approx(expected[i]).margin(1e-15));
+      for (std::size_t i = 0; i < expected.size(); ++i) CHECK(log.seen[i] == Approx(expected[i]).margin(1e-13).epsilon(0));
       CHECK(log.seen[expected.size() + 1] == 24);  // the weight of the batch travels behind the gradients
     }
   }

@@ -32,7 +32,7 @@ TEST_CASE("Vectors and plain loops agree in Adagrad and Lion; each option change
     test::OptimizerRun<float, std::remove_cvref_t<decltype(optimizer)>> run(optimizer), plain(optimizer);
     for (int t = 1; t <= 5; ++t) {
       run.step(t, {}, 2);
-      plain.step(t, {}, 2, 1, [](const auto& call, const auto& o) { skein::ops::reference::update(o.arguments(call)); });
+      plain.step(t, {}, 2, 1, 1, [](const auto& call, const auto& o) { skein::ops::reference::update(o.arguments(call)); });
     }
     CHECK(test::first_apart<float>(run.parameters, plain.parameters, 16) == -1);
     CHECK(test::first_apart<float>(run.state[0], plain.state[0], 16) == -1);

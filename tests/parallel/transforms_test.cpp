@@ -56,7 +56,7 @@ template <class Optimizer> Values serial(const Optimizer& optimizer) {
 }
 void require_close(const Values& a, const Values& b) {
   RANK_CHECK(a.size() == b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) RANK_CHECK(a[i] == Approx(b[i]).margin(1e-9));
+  for (std::size_t i = 0; i < a.size(); ++i) RANK_CHECK(a[i] == Approx(b[i]).margin(1e-9).epsilon(0));
 }
 }  // namespace
 

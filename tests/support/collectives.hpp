@@ -67,7 +67,7 @@ template <class T, class Comm, class Op> void reductions(Comm& world, std::size_
   world.all_reduce(data, op);
   require(same_bits(data, wanted), "all_reduce" + at);
 
-  for (int root = 0; root < ranks; root += 2) {
+  for (int root = 0; root < ranks; ++root) {
     data = values<T>(me, n);
     world.reduce(data, op, root);
     require(same_bits(data, me == root ? wanted : values<T>(me, n)), "reduce" + at);

@@ -53,9 +53,11 @@ Result<Scalar> train(const Policy& policy, sk::FitOptions options, Optimizer opt
 
 template <class Scalar> void require_close(const Result<Scalar>& a, const Result<Scalar>& b, double tolerance) {
   RANK_CHECK(a.losses.size() == b.losses.size());
-  for (std::size_t i = 0; i < a.losses.size(); ++i) RANK_CHECK(a.losses[i] == Approx(b.losses[i]).margin(tolerance));
-  for (std::size_t i = 0; i < a.parameters.size(); ++i) RANK_CHECK(a.parameters[i] == Approx(b.parameters[i]).margin(tolerance));
-  for (std::size_t i = 0; i < a.buffers.size(); ++i) RANK_CHECK(a.buffers[i] == Approx(b.buffers[i]).margin(tolerance));
+  for (std::size_t i = 0; i < a.losses.size(); ++i) RANK_CHECK(a.losses[i] == Approx(b.losses[i]).margin(tolerance).epsilon(0));
+  for (std::size_t i = 0; i < a.parameters.size(); ++i)
+    RANK_CHECK(a.parameters[i] == Approx(b.parameters[i]).margin(tolerance).epsilon(0));
+  for (std::size_t i = 0; i < a.buffers.size(); ++i)
+    RANK_CHECK(a.buffers[i] == Approx(b.buffers[i]).margin(tolerance).epsilon(0));
 }
 
 }  // namespace shard_cases

@@ -27,7 +27,7 @@ template <class Policy> auto train(const Policy& policy, double clip = 0) {
 }
 
 /// The weights of DataParallel, as bits: sums are in the order of the ranks either way. Clipped, but for the rounding of the
-/// norm.
+/// norm, in float.
 template <class Comm> void agrees_with_data_parallel(Comm& world) {
   const auto whole = train(sk::parallel::DataParallel{world}), clipped = train(sk::parallel::DataParallel{world}, 0.05);
   RANK_CHECK(clipped.parameters != whole.parameters);
@@ -35,8 +35,8 @@ template <class Comm> void agrees_with_data_parallel(Comm& world) {
     RANK_CHECK(train(DataParallel{world, {.bucket_bytes = bucket}, Sharded<1>{}}) == whole);
     RANK_CHECK(train(DataParallel{world, {.bucket_bytes = bucket}, Sharded<2>{}}) == whole);
   }
-  shard_cases::require_close(train(DataParallel{world, Sharded<1>{}}, 0.05), clipped, 1e-6);
-  shard_cases::require_close(train(DataParallel{world, {.poll = false}, Sharded<2>{}}, 0.05), clipped, 1e-6);
+  shard_cases::require_close(train(DataParallel{world, Sharded<1>{}}, 0.05), clipped, 1e-5);
+  shard_cases::require_close(train(DataParallel{world, {.poll = false}, Sharded<2>{}}, 0.05), clipped, 1e-5);
 }
 
 template <class Policy> struct Training {
@@ -124,7 +124,7 @@ template <class Comm> void a_slice_may_be_all(Comm& world, const std::string& pa
     RANK_CHECK(trained(policy, folder, 1) != expected);
     for (const bool from_file : {true, false}) {  // or from the commit
       const auto got = trained(DataParallel{world}, folder, 2, from_file);
-      for (std::size_t i = 0; i < expected.size(); ++i) RANK_CHECK(got[i] == Approx(expected[i]).margin(1e-6));
+      for (std::size_t i = 0; i < expected.size(); ++i) RANK_CHECK(got[i] == Approx(expected[i]).margin(1e-5).epsilon(0));
     }
   };
   goes_on(DataParallel{world, Sharded<1>{}}, path + "one");

@@ -221,27 +221,34 @@ TEST_CASE("error feedback: what was decoded and what is kept add up to what came
 }
 
 namespace {
-/// After one call with a NaN and an infinity, everything is finite again, and what is said comes near to what is given.
-template <class C> void forgets_what_is_not_finite(C compressor) {
+/// After one call with a NaN and an infinity, everything is finite again, and the last 20 calls say 20 times what is given, but
+/// for what they keep: `apart` of the norm of what is given.
+template <class C> void forgets_what_is_not_finite(C compressor, double apart) {
   INFO(C::name);
   ErrorFeedback<C> with{compressor};
   const std::vector<float> good = normals(400, 21);
+  std::vector<float> said(400), wanted(400);
   for (int step = 0; step < 40; ++step) {
     std::vector<float> v = good;
     if (step == 3) v[17] = NAN, v[250] = std::numeric_limits<float>::infinity();
     compress_in_place(with, v);
     CHECK(std::all_of(with.residual().begin(), with.residual().end(), [](float x) { return std::isfinite(x); }));
     if (step > 3) CHECK(std::all_of(v.begin(), v.end(), [](float x) { return std::isfinite(x); }));
+    for (std::size_t i = 0; step >= 20 && i < 400; ++i) {
+      said[i] += v[i];
+      wanted[i] += good[i];
+    }
   }
-  CHECK(norm({with.residual().begin(), with.residual().end()}) < 40 * norm(good));
+  CHECK(norm(minus(said, wanted)) < apart * norm(good));
+  CHECK(norm({with.residual().begin(), with.residual().end()}) < 2 * apart * norm(good));
 }
 }  // namespace
 
 TEST_CASE("error feedback keeps no NaN: the step after one that was left out is sound again") {
-  forgets_what_is_not_finite(HalfCodec<sk::bf16>{});
-  forgets_what_is_not_finite(Int8Codec<64>{});
-  forgets_what_is_not_finite(TopK<10>{});
-  forgets_what_is_not_finite(PowerSgd<4>{3});
+  forgets_what_is_not_finite(HalfCodec<sk::bf16>{}, 0.01);
+  forgets_what_is_not_finite(Int8Codec<64>{}, 0.02);
+  forgets_what_is_not_finite(TopK<10>{}, 4);
+  forgets_what_is_not_finite(PowerSgd<4>{3}, 4);
 }
 
 TEST_CASE("blocks of 8-bit integers: the largest finite values stay finite, the smallest become zero") {

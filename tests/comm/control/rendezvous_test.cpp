@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -39,6 +40,11 @@ sk::MeetOptions within(double seconds, std::string job = "", std::string with = 
   return o;
 }
 int free_port() { return control::Listener({"127.0.0.1", 0}).port(); }
+/// Two that differ: both are listened to until both are known.
+std::array<int, 2> free_ports() {
+  const control::Listener one({"127.0.0.1", 0}), other({"127.0.0.1", 0});
+  return {one.port(), other.port()};
+}
 std::string at(int port) { return "127.0.0.1:" + std::to_string(port); }
 
 /// Two ranks and a secret; the second comes after so many seconds. "3" each where they meet. Rank 0 also says what it cost.
@@ -120,7 +126,7 @@ TEST_CASE("a secret that is too short is refused") {
 }
 
 TEST_CASE("the secret never travels") {
-  const int port = free_port(), before = free_port();
+  const auto [port, before] = free_ports();
   // Between the two, all bytes are kept.
   const auto between = support::start_process([=]() -> std::string {
     const control::Listener listener({"127.0.0.1", before});

@@ -319,7 +319,7 @@ TEST_CASE("Kfac trains alike in either order of the work, on any number of threa
   const Values one = trained(sk::Execution::layer_wise, 1);
   for (const Values& other :
        {trained(sk::Execution::depth_first, 1), trained(sk::Execution::depth_first, 3), trained(sk::Execution::layer_wise, 2)})
-    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).margin(1e-9));
+    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).margin(1e-9).epsilon(0));
 }
 
 TEST_CASE("Kfac of windows of one position is the same along one, two and three dimensions", "[optim]") {
@@ -333,7 +333,7 @@ TEST_CASE("Kfac of windows of one position is the same along one, two and three 
   for (const Values& other : {steps(nn::Conv1d<4, sk::Kernel<1>>{}, nn::Reshape<36, 2>{}),
                               steps(nn::Conv3d<4, sk::Kernel<1>>{}, nn::Reshape<2, 3, 6, 2>{})}) {
     REQUIRE(other.size() == image.size());
-    for (std::size_t i = 0; i < image.size(); ++i) REQUIRE(other[i] == Approx(image[i]).margin(1e-9));
+    for (std::size_t i = 0; i < image.size(); ++i) REQUIRE(other[i] == Approx(image[i]).margin(1e-9).epsilon(0));
   }
 }
 
@@ -366,7 +366,7 @@ template <class In, int N> void check_positions() {
   for (const int threads : {1, 3}) {
     const Values other = trained_on_positions<Steps, Sequences>(first, threads);
     REQUIRE(other.size() == one.size());
-    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).margin(1e-9));
+    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(other[i] == Approx(one[i]).margin(1e-9).epsilon(0));
   }
 }
 }  // namespace
@@ -398,7 +398,7 @@ TEST_CASE("Kfac of ranks that own parts: the weights of one rank", "[optim]") {
       all[static_cast<std::size_t>(world.rank())] = parameters(std::as_const(model));
     });
     for (const Values& v : all) REQUIRE(v == all[0]);
-    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(all[0][i] == Approx(one[i]).margin(1e-9));
+    for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(all[0][i] == Approx(one[i]).margin(1e-9).epsilon(0));
   };
   for (const int ranks : {2, 3}) {
     check(sk::parallel::Sharded<1>{}, ranks);
@@ -466,7 +466,7 @@ TEST_CASE("Kfac of ranks that drift apart: with the same samples each makes the 
   with_each_policy([&](const auto& policy) {
     for (const Values& v : apart(
              3, policy, [](int) { return images(); }, 3))
-      for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(v[i] == Approx(one[i]).margin(1e-9));
+      for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(v[i] == Approx(one[i]).margin(1e-9).epsilon(0));
   });
 }
 
@@ -542,8 +542,8 @@ TEST_CASE("Kfac over ranks, resumed on another number of them", "[optim]") {
   (void)go_on(2, 1, false);
   const Values same = go_on(2, 3, true), other = go_on(3, 3, true), whole = trained(sk::Execution::automatic, 1);
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    REQUIRE(same[i] == Approx(whole[i]).margin(1e-9));
-    REQUIRE(other[i] == Approx(whole[i]).margin(1e-9));
+    REQUIRE(same[i] == Approx(whole[i]).margin(1e-9).epsilon(0));
+    REQUIRE(other[i] == Approx(whole[i]).margin(1e-9).epsilon(0));
   }
 }
 
@@ -596,7 +596,7 @@ TEST_CASE("Workers that divide pieces of one layer do not write over what others
     return parameters(std::as_const(model));
   };
   const Values one = trained_by(1), four = trained_by(4);
-  for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(four[i] == Approx(one[i]).margin(1e-9));
+  for (std::size_t i = 0; i < one.size(); ++i) REQUIRE(four[i] == Approx(one[i]).margin(1e-9).epsilon(0));
 }
 
 TEST_CASE("Inverses of another kind are made anew in the step after a load", "[optim]") {

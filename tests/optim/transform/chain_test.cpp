@@ -4,6 +4,7 @@
 
 #include <skein/optim/adam.hpp>
 #include <skein/optim/sgd.hpp>
+#include <skein/optim/step_checks.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/clip_value.hpp>
 
