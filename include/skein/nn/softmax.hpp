@@ -14,6 +14,7 @@ namespace detail {
 template <bool Log> struct RowSoftmax {
   static constexpr LayerInfo describe(Extents in) { return {.output = in, .flops = 4 * in.count(), .saves_output = true}; }
   template <class Device, class Activation> static constexpr bool computes_in = std::same_as<Device, Cuda>&& is_half<Activation>;
+  template <class In, class Frame> static void prepare(Frame&) { ops::row_softmax_prepare<typename Frame::Device>(); }
   template <class In, class Frame> static void forward(Frame& f) {
     ops::row_softmax<typename Frame::Device, Log>(rows<In>(f.batch), In::extents.last(), pitch<In>, f.x, f.y);
   }

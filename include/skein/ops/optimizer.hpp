@@ -25,6 +25,7 @@ template <> struct OptimizerKernels<Cpu> {
   template <class Scalar> static void sum_of_squares(const UpdateArguments<Scalar>& arguments, double* into) {
     *into = cpu::sum_of_squares(arguments);
   }
+  template <class Scalar> static void prepare_sum_of_squares(long) {}
 };
 
 /// A step of Sgd over a range of elements.
@@ -46,6 +47,10 @@ template <class Device, class Call> void update(const Call& arguments) { Optimiz
 /// device `into` is the device's, nothing waits, frozen ranges have no part, and only gradient_scale scales.
 template <class Device, class Scalar> void sum_of_squares(const UpdateArguments<Scalar>& arguments, double* into) {
   OptimizerKernels<Device>::sum_of_squares(arguments, into);
+}
+/// Makes the scratch memory that a device wants for the sum of the squares of so many gradients.
+template <class Device, class Scalar> void prepare_sum_of_squares(long count) {
+  OptimizerKernels<Device>::template prepare_sum_of_squares<Scalar>(count);
 }
 template <std::same_as<Cpu> Device, class Scalar> double sum_of_squares(const UpdateArguments<Scalar>& arguments) {
   return cpu::sum_of_squares(arguments);

@@ -11,6 +11,7 @@ namespace skein::inline SKEIN_ABI::ops {
 template <class Device> struct RowSoftmaxKernels;
 
 template <> struct RowSoftmaxKernels<Cpu> {
+  static void prepare() {}
   template <bool Log, class Scalar> static void forward(long rows, long n, long pitch, const Scalar* x, Scalar* y) {
     cpu::row_softmax<Log>(rows, n, pitch, x, y);
   }
@@ -19,6 +20,9 @@ template <> struct RowSoftmaxKernels<Cpu> {
     cpu::row_softmax_backward<Log>(rows, n, pitch, y, dy, dx);
   }
 };
+
+/// Makes what a device's library wants before the first call of the calling thread.
+template <class Device> void row_softmax_prepare() { RowSoftmaxKernels<Device>::prepare(); }
 
 /// y = exp(x - max) / sum, or its logarithm, over each row of n values; rows lie `pitch` apart. No value overflows.
 template <class Device, bool Log, class Scalar> void row_softmax(long rows, long n, long pitch, const Scalar* x, Scalar* y) {

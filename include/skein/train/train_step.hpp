@@ -58,14 +58,15 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
 
   /// Makes memory for calls of at most `options.capacity` samples of this rank, unless it is there. Ranks that exchange call it
-  /// at the same step: captured steps are void then.
+  /// at the same step: captured steps are void then, and the next one of each kind is launched kernel by kernel, so that the
+  /// calling thread has made all that a step takes before it captures one.
   void reserve(ExecutorOptions options) {
     nn::check_reserve(options);
     if (options.threads == 0) options.threads = threads();
     if constexpr (virtual_shards > 0) options.shards = SumShards::share(parts_);
     options.first_trained = parts_.optimizer.first_trained();
     auto& executor = parts_.executor;
-    parts_.device.forget_graphs();  // of all ranks, whether or not this one has room
+    parts_.device.forget();  // of all ranks, whether or not this one has room: the thread may be another than launched steps
     if (executor && executor->capacity() >= options.capacity && options.execution == asked_.execution &&
         options.block == asked_.block && options.threads == asked_.threads && options.denormals == asked_.denormals)
       return;
@@ -167,8 +168,12 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   Executor& executor() { return *parts_.executor; }
   bool reserved() const { return parts_.executor != nullptr; }
   long capacity() const { return reserved() ? parts_.executor->capacity() : 0; }
-  /// Whatever layers want beforehand for batches of so many samples.
-  void prepare(long count) { executor().prepare(count); }
+  /// Whatever layers want beforehand for batches of so many samples, and the norm of their gradients.
+  void prepare(long count) {
+    executor().prepare(count);
+    [[maybe_unused]] const auto here = step_memory().enter();
+    ops::prepare_sum_of_squares<Device, Scalar>(Parts::stored);
+  }
   /// The outputs for the samples of the last evaluation, on the model's device, `OutputPitch` values apart.
   const Scalar* outputs() const { return parts_.executor->outputs(); }
   nn::StepMemory<Device>& step_memory() { return executor().step_memory(); }

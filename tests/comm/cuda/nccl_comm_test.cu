@@ -31,6 +31,10 @@ static_assert(!sk::Reduces<sk::NcclComm, std::int16_t, sk::Sum>);         // NCC
 static_assert(sk::comm::sound<sk::NcclComm, sk::Cuda>);
 static_assert(sk::comm::can<sk::NcclComm, sk::comm::Capability::captures>);
 
+#if defined(SKEIN_CUDA_ON_HOST)
+extern "C" void skein_pretend_nccl_fail_splits(int n);
+#endif
+
 namespace {
 /// A vector on the rank's device.
 template <class T> struct OnDevice {
@@ -398,6 +402,19 @@ TEST_CASE("parts of a communicator, and parts of parts") {
       within(60));
   CHECK(said.empty());
 }
+
+#if defined(SKEIN_CUDA_ON_HOST)
+TEST_CASE("a part that cannot be made is gone when NCCL writes its handle after all") {
+  sk::NcclOptions options = within(60);
+  options.blocking = false;
+  skein_pretend_nccl_fail_splits(1);
+  const std::string said = thrown(
+      2, [](sk::NcclComm& world) { (void)world.split(0); }, options);
+  skein_pretend_nccl_fail_splits(0);
+  CHECK_THAT(said, Contains("ncclCommSplit"));
+  std::this_thread::sleep_for(200ms);  // AddressSanitizer sees what is written to memory that was released
+}
+#endif
 
 TEST_CASE("calls of the host that differ in a part end the whole") {
   if (!has(3)) return;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of GPUs: whatever is made, copied or released on one device, the device that is current stays so.
 #include <skein/device/cuda/memory.hpp>
+#include <skein/device/cuda/pinned.hpp>
 #include <skein/device/memory.hpp>
 
 #include <catch2/catch.hpp>
@@ -107,3 +108,20 @@ TEST_CASE("what a GPU does not do is said with what it may be") {
   CHECK_THROWS_WITH(sk::cuda::check(cudaErrorNotSupported, "cudaMallocAsync"),
                     Catch::Contains("cudaMallocAsync on Cuda 0") && Catch::Contains("lack memory pools"));
 }
+
+#if defined(SKEIN_CUDA_ON_HOST)
+TEST_CASE("a release that the runtime refuses is not the fault of the next launch") {
+  const auto refused = [] { return cudaGetLastError() != cudaSuccess; };
+  using Memory = sk::Memory<sk::Cuda>;
+  char* const p = static_cast<char*>(Memory::allocate(512));
+  Memory::release(p + 64, 448);  // no array begins there
+  CHECK(!refused());
+  Memory::release(p, 512);
+  CHECK(cudaEventDestroy(sk::cuda::Event().get()) == cudaSuccess);  // which its own destructor does once more
+  CHECK(!refused());
+  CHECK(cudaStreamDestroy(sk::cuda::Stream().get()) == cudaSuccess);
+  CHECK(!refused());
+  CHECK(cudaFreeHost(sk::cuda::Pinned<int>(4).data()) == cudaSuccess);
+  CHECK(!refused());
+}
+#endif

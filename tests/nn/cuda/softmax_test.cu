@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <catch2/catch.hpp>
 
+#include <string>
+#include <thread>
+
+#include <skein/device/cuda/captured_graph.hpp>
 #include <skein/device/cuda/memory.hpp>
 #include <skein/nn/log_softmax.hpp>
 #include <skein/ops/cuda/row_softmax.hpp>
@@ -36,4 +40,22 @@ TEST_CASE("softmax on Cuda does not overflow", "[cuda]") {
   h.forward();
   for (long b = 0; b < 3; ++b)
     for (long i = 0; i < 10; ++i) CHECK(h.y_at(b, i) == Approx(h.y_at(1, i)));
+}
+TEST_CASE("a thread that has prepared a softmax may capture it at once", "[cuda]") {
+  const skein::Arena<float, Cuda> x(30);
+  skein::Arena<float, Cuda> y(30);
+  skein::cuda::synchronize(Cuda{0});
+  std::string said;
+  std::thread([&] {
+    try {
+      typename support::LayerHarness<nn::Softmax, Shape<10>, float, Cuda>::FrameType frame;
+      nn::Softmax::prepare<Shape<10>>(frame);
+      skein::cuda::CapturedGraph::capture([&] { skein::ops::row_softmax<Cuda, false>(3, 10, 10, x.data(), y.data()); }).launch();
+      skein::cuda::synchronize(Cuda{0});
+    } catch (const skein::Error& e) { said = e.what(); }
+  }).join();
+  CHECK(said == "");
+  std::vector<float> there(30);
+  skein::Copy<skein::Cpu, Cuda>::run(there.data(), y.data(), 30 * sizeof(float));
+  for (const float value : there) CHECK(value == Approx(0.1));
 }

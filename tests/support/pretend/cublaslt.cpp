@@ -274,7 +274,7 @@ extern "C" {
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t* handle) {
   if (!handle) return CUBLAS_STATUS_INVALID_VALUE;
-  if (device_count() == 0) return CUBLAS_STATUS_NOT_INITIALIZED;
+  if (device_count() == 0 || unsafe_call() != cudaSuccess) return CUBLAS_STATUS_NOT_INITIALIZED;
   *handle = reinterpret_cast<cublasLtHandle_t>(new Handle{current_device()});
   return CUBLAS_STATUS_SUCCESS;
 }

@@ -162,6 +162,7 @@ void cudnnGetLastErrorString(char* message, size_t most) {
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t* handle) {
   if (device_count() == 0) return refuse(CUDNN_STATUS_NOT_INITIALIZED, "there is no device");
+  if (unsafe_call() != cudaSuccess) return refuse(CUDNN_STATUS_NOT_INITIALIZED, "a stream captures");
   *handle = new cudnnContext{current_device(), nullptr};
   return CUDNN_STATUS_SUCCESS;
 }

@@ -73,6 +73,7 @@ bool reachable(const cusparseContext& c, const cusparseSpMatDescr& a) {
 extern "C" {
 
 cusparseStatus_t cusparseCreate(cusparseHandle_t* handle) {
+  if (unsafe_call() != cudaSuccess) return CUSPARSE_STATUS_NOT_INITIALIZED;
   *handle = new cusparseContext{current_device(), nullptr};
   return CUSPARSE_STATUS_SUCCESS;
 }

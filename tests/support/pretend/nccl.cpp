@@ -6,6 +6,7 @@
 #include <nccl.h>
 
 #include <algorithm>
+#include <chrono>
 #include <climits>
 #include <condition_variable>
 #include <cstring>
@@ -14,6 +15,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "pretend.hpp"
@@ -128,6 +131,9 @@ struct State {
   unsigned long split = 0;
   Choice choice{};
   bool left_out = false;
+  // of a split that does not block: where the part's handle belongs, which is written when this is ready
+  ncclComm_t* part_at = nullptr;
+  ncclComm_t part = nullptr;
 };
 
 }  // namespace
@@ -142,7 +148,9 @@ struct Registry {
   std::mutex lock;
   std::map<std::string, std::shared_ptr<Clique>> cliques;
   std::set<ncclComm_t> live;
+  std::vector<ncclComm_t*> written_late;  // by splits whose callers had given up, and have left the handles to them
   unsigned long next_id = 1;
+  int failing_splits = 0;
 };
 Registry& registry() {
   static Registry* all = new Registry;
@@ -493,6 +501,22 @@ ncclComm_t make_handle(const std::shared_ptr<State>& state) {
   registry().live.insert(comm);
   return comm;
 }
+/// The handle of a part is there when its parent is ready; where that fails, NCCL's own thread writes it later all the same.
+void begin_part(State& parent, ncclComm_t* made, ncclComm_t part) {
+  const std::scoped_lock hold(parent.clique->lock, registry().lock);
+  parent.busy = 1;
+  if (registry().failing_splits == 0) {
+    parent.part_at = made, parent.part = part;
+    return;
+  }
+  --registry().failing_splits;
+  parent.error = ncclSystemError;
+  registry().written_late.push_back(made);
+  std::thread([made, part] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    *made = part;
+  }).detach();
+}
 void drop_handle(ncclComm_t comm) {
   const std::lock_guard hold(registry().lock);
   registry().live.erase(comm);
@@ -505,12 +529,10 @@ bool blocks(const ncclConfig_t* config) { return !config || config->blocking == 
 
 extern "C" {
 
-/// For tests: the communicator has failed, as when the network under a real one has.
-void skein_pretend_nccl_error(ncclComm_t comm, int result) {
-  if (const auto state = state_of(comm)) {
-    const std::lock_guard hold(state->clique->lock);
-    state->error = static_cast<ncclResult_t>(result);
-  }
+/// For tests: the next `n` splits that do not block fail in the background, as when the network under a real one has.
+void skein_pretend_nccl_fail_splits(int n) {
+  const std::lock_guard hold(registry().lock);
+  registry().failing_splits = n;
 }
 
 ncclResult_t ncclGetVersion(int* version) {
@@ -618,7 +640,9 @@ ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* made
     if (++s.arrived == clique.size) finish_split(clique, s);
     clique.changed.notify_all();
   }
-  *made = color == NCCL_SPLIT_NOCOLOR ? nullptr : make_handle(state);
+  const ncclComm_t part = color == NCCL_SPLIT_NOCOLOR ? nullptr : make_handle(state);
+  if (state->blocking) *made = part;
+  else begin_part(*parent, made, part);
   return enter(state, made);
 }
 
@@ -632,8 +656,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
   const std::lock_guard hold(state->clique->lock);
   if (state->error != ncclSuccess) *error = state->error;
   else if (state->clique->state != ncclSuccess) *error = state->clique->state;
-  else if (state->busy > 0) --state->busy, *error = ncclInProgress;
-  else if (state->finalized && state->pending > 0) *error = ncclInProgress;
+  else if (state->busy > 0) {
+    --state->busy, *error = ncclInProgress;
+    if (state->part_at) *std::exchange(state->part_at, nullptr) = state->part;
+  } else if (state->finalized && state->pending > 0) *error = ncclInProgress;
   else *error = ncclSuccess;
   return ncclSuccess;
 }

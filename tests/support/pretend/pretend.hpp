@@ -68,6 +68,9 @@ struct Operation {
 /// always where SKEIN_PRETEND_STREAMS=async, the stream's own thread runs it; where the stream captures it becomes a node of a
 /// graph.
 cudaError_t submit(cudaStream_t stream, Operation operation);
+/// cudaErrorStreamCaptureUnsupported where a capture forbids this thread calls that may synchronise (and breaks that capture),
+/// else 0.
+cudaError_t unsafe_call();
 int device_of(cudaStream_t stream);
 bool capturing(cudaStream_t stream);
 /// The number of the capture that the stream is part of, from 1; 0: of none.

@@ -16,9 +16,6 @@ std::size_t bytes_used(int device);
 std::size_t bytes_there();
 long allocations(int device);
 
-/// cudaErrorStreamCaptureUnsupported where a capture forbids this thread calls that may synchronise (and breaks that capture),
-/// else 0.
-cudaError_t unsafe_call();
 /// Blocks until all streams of the current device are done.
 void drain_all();
 

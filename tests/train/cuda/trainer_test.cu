@@ -75,6 +75,20 @@ struct StopAt {
 };
 }  // namespace
 
+namespace trainer_test {
+/// Takes scratch memory of the calling thread, and has no prepare() that says so.
+struct TakesScratch {
+  static constexpr nn::LayerInfo describe(sk::Extents in) { return {.output = in}; }
+  template <class I, class Frame> static void forward(Frame& f) {
+    (void)sk::cuda::workspace().get(8 << 20);
+    sk::ops::copy<sk::Cuda>(f.y, f.x, f.batch * sk::sample_pitch(I::extents));
+  }
+  template <class I, class Frame> static void backward(Frame& f) {
+    if (f.dx) sk::ops::copy<sk::Cuda>(f.dx, f.dy, f.batch * sk::sample_pitch(I::extents));
+  }
+};
+}  // namespace trainer_test
+
 TEMPLATE_TEST_CASE("a fit on a GPU has the history of the Cpu", "[train][cuda]", float, double) {
   const Heaps heaps(203);
   const auto data = heaps.set();
@@ -318,4 +332,21 @@ TEST_CASE("calls of a trainer by several threads follow each other on a GPU", "[
     thread.join();
     CHECK(right);
   }
+}
+TEST_CASE("a fit on another thread launches a step of each kind there before it captures one", "[train][cuda]") {
+  sk::Model<nn::Sequential<nn::Linear<24>, trainer_test::TakesScratch, nn::Linear<6>>, In, sk::Cuda> model{sk::Seed{3}};
+  auto trainer = trainer_of(model);
+  const Heaps heaps(64);
+  const auto data = heaps.set();
+  const auto replays_of_fit = [&] {
+    const long before = trainer.train_step().device().replays();
+    (void)trainer.fit(data, {.epochs = 3, .batch = 16, .progress = false});
+    return trainer.train_step().device().replays() - before;
+  };
+  CHECK(replays_of_fit() > 0);
+  long of_other = 0;
+  std::thread([&] { of_other = replays_of_fit(); }).join();
+  CHECK(of_other > 0);
+  CHECK(replays_of_fit() > 0);
+  CHECK(trainer.train_step().note() == "");
 }

@@ -40,11 +40,8 @@ class NcclHandle {
       ncclResult_t status = ncclSuccess;
       const char* call = parent ? "ncclCommSplit" : "ncclCommInitRankConfig";
       if (parent) {
-        // The parent first: until it is ready, NCCL has not written the part's handle.
         Lock of_parent(parent->mutex_);
-        parent->check_alive(of_parent);
-        status = ncclCommSplit(parent->comm_, color, key, &comm_, &config);
-        parent->wait(of_parent, status, call, {}, true);
+        comm_ = parent->split(of_parent, color, key, config);
       } else {
         ncclUniqueId id{};
         if (control.rank() == 0) check_nccl(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -101,6 +98,20 @@ class NcclHandle {
   ncclComm_t take(const Lock&) { return std::exchange(comm_, nullptr); }
 
  private:
+  /// Until this communicator is ready, NCCL has not written the part's handle: a thread of NCCL does, perhaps after this has
+  /// thrown, and so into a cell that is nobody's then. Waits; throws CommError.
+  ncclComm_t split(Lock& lock, int color, int key, ncclConfig_t& config) {
+    check_alive(lock);
+    auto made = std::make_unique<ncclComm_t>(nullptr);
+    const ncclResult_t status = ncclCommSplit(comm_, color, key, made.get(), &config);
+    try {
+      wait(lock, status, "ncclCommSplit", {}, true);
+    } catch (const Error&) {
+      (void)made.release();  // 8 bytes
+      throw;
+    }
+    return *made;
+  }
   bool finalize() {
     if (ncclResult_t status = ncclCommFinalize(comm_); status != ncclSuccess && status != ncclInProgress) return false;
     const double end = control::now() + client_->deadline();

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../node/process_numbers.hpp"
 #include "../queries.hpp"
 #include "engine.hpp"
 
@@ -17,8 +18,8 @@ namespace skein::inline SKEIN_ABI {
 namespace comm {
 /// Which GPU of which machine, driven by which process under which ordinal.
 struct DeviceIdentity {
-  std::uint64_t machine = 0;
-  std::int64_t process = 0, ordinal = 0;
+  std::uint64_t machine = 0, process = 0;
+  std::int64_t ordinal = 0;
   char bus[24] = "";
 };
 }  // namespace comm
@@ -179,7 +180,9 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     (void)::gethostname(host, sizeof host - 1);
     machine += host;
     mine.machine = hash_bytes(machine.data(), machine.size());
-    mine.process = ::getpid();
+    // With the namespace of the number: each container that shares this host's name may have a process 1.
+    const std::uint64_t process[] = {comm::process_numbers(), static_cast<std::uint64_t>(::getpid())};
+    mine.process = hash_bytes(process, sizeof process);
     mine.ordinal = device.ordinal;
     cuda::check(cudaDeviceGetPCIBusId(mine.bus, sizeof mine.bus, device.ordinal), "cudaDeviceGetPCIBusId");
     const std::vector<comm::DeviceIdentity> all = all_gather(mine);

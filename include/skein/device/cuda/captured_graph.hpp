@@ -23,7 +23,7 @@ class CapturedGraph {
     Executable(const Executable&) = delete;
     ~Executable() { release(); }
     void release() noexcept {
-      if (raw) (void)cudaGraphExecDestroy(std::exchange(raw, nullptr));
+      if (raw) ignore(cudaGraphExecDestroy(std::exchange(raw, nullptr)));
     }
   };
   /// The graph that the calling thread is capturing; null: none.
@@ -61,7 +61,7 @@ class CapturedGraph {
     std::size_t nodes = 0;
     const cudaError_t counted = cudaGraphGetNodes(graph, nullptr, &nodes),
                       status = cudaGraphInstantiate(&made.executable_->raw, graph, 0);
-    (void)cudaGraphDestroy(graph);
+    ignore(cudaGraphDestroy(graph));
     check(counted, "cudaGraphGetNodes");
     check(status, "cudaGraphInstantiate", [&] { return "of " + std::to_string(nodes) + " nodes"; });
     made.nodes_ = nodes;

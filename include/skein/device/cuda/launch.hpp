@@ -168,6 +168,17 @@ template <class Policy, class Function> void for_each_row(const Policy& policy, 
   else for_each(policy, rows, detail::OneLane<Function>{f});
 }
 
+/// Makes the scratch memory that reduce_into() of such takes for n values, which grows with a GPU's multiprocessors.
+template <class T, class Function, class Op> void prepare_reduce([[maybe_unused]] long n, [[maybe_unused]] const Function& f,
+                                                                 [[maybe_unused]] Op op, [[maybe_unused]] T initial) {
+#if defined(__CUDACC__)
+  const thrust::counting_iterator<long> first(0);
+  std::size_t bytes = 0;
+  check(cub::DeviceReduce::TransformReduce(nullptr, bytes, first, static_cast<T*>(nullptr), n, op, f, initial, stream()),
+        "cub::DeviceReduce");
+  workspace().reserve(bytes);
+#endif
+}
 /// *out = op over f(0), f(1), ... f(n - 1) and `initial`: the same bits in every run. `out` is the device's; nothing waits. op is
 /// associative and commutative but for rounding.
 template <class Policy, class T, class Function, class Op>

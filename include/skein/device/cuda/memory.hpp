@@ -45,10 +45,10 @@ template <> struct Memory<Cuda> {
     return p;
   }
   static void release(void* p, std::size_t, Cuda where = {}) noexcept {
-    if (cuda::detail::streams_ended) return void(cudaFree(p));  // of static duration; the streams had been waited for
+    if (cuda::detail::streams_ended) return cuda::ignore(cudaFree(p));  // of static duration; the streams had been waited for
     try {
       const cuda::UseDevice there(where);
-      (void)cudaFreeAsync(p, cuda::stream(where));
+      cuda::ignore(cudaFreeAsync(p, cuda::stream(where)));
     } catch (const Error&) {  // a device that has failed: its memory is gone with it
     }
   }

@@ -23,7 +23,7 @@ template <class T> class Pinned {
     return *this;
   }
   ~Pinned() {
-    if (data_) (void)cudaFreeHost(data_);
+    if (data_) ignore(cudaFreeHost(data_));
   }
 
   T* data() { return data_; }

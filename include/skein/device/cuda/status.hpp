@@ -58,6 +58,11 @@ void check(cudaError_t status, const char* operation, Details&& details = {}, So
   fail(operation, details(), cudaGetErrorName(status), cudaGetErrorString(status), hint_for(status), where);
 }
 
+/// What a release says goes no further: nobody can mend it, and the next call that looks must not find it.
+inline void ignore(cudaError_t status) noexcept {
+  if (status != cudaSuccess) (void)cudaGetLastError();
+}
+
 /// Details of a call about so many bytes.
 struct Bytes {
   std::size_t count;
@@ -92,7 +97,7 @@ class UseDevice {
   explicit UseDevice(Cuda device) : before_(current_device()) { use(device); }
   ~UseDevice() {
     int now = -1;
-    if (cudaGetDevice(&now) != cudaSuccess || now != before_.ordinal) (void)cudaSetDevice(before_.ordinal);
+    if (cudaGetDevice(&now) != cudaSuccess || now != before_.ordinal) ignore(cudaSetDevice(before_.ordinal));
   }
   UseDevice(const UseDevice&) = delete;
   UseDevice& operator=(const UseDevice&) = delete;

@@ -24,7 +24,7 @@ class Stream {
     return *this;
   }
   ~Stream() {
-    if (stream_) (void)cudaStreamDestroy(stream_);
+    if (stream_) ignore(cudaStreamDestroy(stream_));
   }
 
   cudaStream_t get() const { return stream_; }
@@ -50,7 +50,7 @@ class Event {
     return *this;
   }
   ~Event() {
-    if (event_) (void)cudaEventDestroy(event_);
+    if (event_) ignore(cudaEventDestroy(event_));
   }
 
   cudaEvent_t get() const { return event_; }
@@ -94,7 +94,7 @@ struct ThreadStreams {
   ThreadStreams& operator=(const ThreadStreams&) = delete;
   ~ThreadStreams() {
     for (const auto& stream : own)
-      if (stream) (void)cudaStreamSynchronize(stream->get());
+      if (stream) ignore(cudaStreamSynchronize(stream->get()));
     streams_ended = true;
   }
 };

@@ -141,6 +141,12 @@ template <> struct OptimizerKernels<Cuda> {
       skein::cuda::reduce_into(into, packs<1>(arguments), cuda::Squares<Scalar, 1>{arguments, gradient}, cuda::AddSquares{}, 0.0);
   }
 
+  template <class Scalar> static void prepare_sum_of_squares(long count) {
+    constexpr int width = cuda::pack_width<Scalar>;
+    skein::cuda::prepare_reduce(count / width + 2, cuda::Squares<Scalar, width>{}, cuda::AddSquares{}, 0.0);
+    skein::cuda::prepare_reduce(count, cuda::Squares<Scalar, 1>{}, cuda::AddSquares{}, 0.0);
+  }
+
  private:
   template <class Scalar> static const Scalar* only_gradient(const UpdateArguments<Scalar>& arguments) {
     if (arguments.gradient_count != 1)

@@ -8,6 +8,7 @@
 namespace skein::inline SKEIN_ABI::ops {
 
 template <> struct RowSoftmaxKernels<Cuda> {
+  static void prepare() { (void)cudnn::handle(); }
   template <bool Log, class Scalar> static void forward(long rows, long n, long pitch, const Scalar* x, Scalar* y) {
     constexpr cudnnDataType_t type = cudnn::type_of<Scalar>;
     in_pieces(type, rows, n, pitch, [&](const cudnn::TensorDescriptor& matrix, long at, long count) {

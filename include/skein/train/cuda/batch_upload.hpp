@@ -26,7 +26,7 @@ template <class Scalar> class BatchUpload {
               cuda::check(cudaMallocHost(&p, bytes), "cudaMallocHost", cuda::Bytes{bytes});
               return p;
             },
-            .release = [](void* p, std::size_t) { (void)cudaFreeHost(p); }};
+            .release = [](void* p, std::size_t) { cuda::ignore(cudaFreeHost(p)); }};
   }
 
   BatchUpload(Cuda where, const BatchRows& rows) : where_(where), rows_(rows) {}

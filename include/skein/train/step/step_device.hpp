@@ -60,7 +60,6 @@ template <class Scalar> class StepDevice<Scalar, Cpu> {
   struct Arguments {};
   static constexpr Arguments arguments(nn::StepMemory<Cpu>&) { return {}; }
   static constexpr void forget() {}
-  static constexpr void forget_graphs() {}
   /// Steps that were launched again as they were captured.
   static constexpr long replays() { return 0; }
 
