@@ -200,7 +200,7 @@ endfunction()
 
 # skein_add_folder_of_programs(<prefix> <folder>...): each .cpp file is a program <prefix>_<name>. A comment line in it says how
 # the test suite runs it: "// ctest: --epochs 1", "// ctest on 2 ranks: --epochs 1", "// ctest expects: accuracy 9[0-9]" (of the runs
-# above it that expect nothing yet, or of all). "// ctest needs 2 GPUs: 0 1" is skipped where there are fewer. A .cu file is the device's version: <prefix>_<name>_cuda by nvcc, which runs where there is a GPU, and <prefix>_<name>_on_host on the pretend
+# above it that expect nothing yet, or of all). "// ctest long: --depth 56" is run where SKEIN_EXHAUSTIVE is set. "// ctest needs 2 GPUs: 0 1" is skipped where there are fewer. A .cu file is the device's version: <prefix>_<name>_cuda by nvcc, which runs where there is a GPU, and <prefix>_<name>_on_host on the pretend
 # runtime of the tests, which runs everywhere.
 function(skein_add_folder_of_programs prefix)
   set(skipped "")
@@ -403,7 +403,7 @@ function(skein_test_program target name labels before source)
   set(run -1)
   foreach(line IN LISTS lines)
     math(EXPR run "${run} + 1")
-    if(line MATCHES "^// ctest expects:")
+    if(line MATCHES "^// ctest expects:" OR (line MATCHES "^// ctest long:" AND NOT SKEIN_EXHAUSTIVE))
       continue()
     endif()
     skein_expected(expected ${run} ${lines})
@@ -431,7 +431,11 @@ function(skein_test_program target name labels before source)
       list(PREPEND command ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/tests/support/expects.py" "${expected}" $<TARGET_FILE:${target}> --)
     endif()
     add_test(NAME ${test} COMMAND ${command} WORKING_DIRECTORY "${folder}")
-    set_tests_properties(${test} PROPERTIES LABELS "${labels}" TIMEOUT 600 PROCESSORS 2 SKIP_RETURN_CODE 77
+    set(own_labels ${labels})
+    if(line MATCHES "^// ctest long:")
+      list(APPEND own_labels long)
+    endif()
+    set_tests_properties(${test} PROPERTIES LABELS "${own_labels}" TIMEOUT 600 PROCESSORS 2 SKIP_RETURN_CODE 77
       ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR}")
     if(expected AND NOT Python3_Interpreter_FOUND)
       set_tests_properties(${test} PROPERTIES PASS_REGULAR_EXPRESSION "${expected}")

@@ -11,14 +11,21 @@
 #include "../examples/experiments/support/cifar_resnet_flags.hpp"
 
 namespace {
-/// Of a run of K-FAC with this flag, or none.
-std::string recorded_with(const std::string& flag) {
+experiments::CifarResNetFlags with(const std::vector<std::string>& given) {
   experiments::CifarResNetFlags o;
   skein::Flags flags;
   o.flags(flags);
-  const char* const arguments[] = {"17_cifar_resnet", flag.c_str()};
-  flags.read(flag.empty() ? 1 : 2, arguments);
+  std::vector<const char*> arguments{"17_cifar_resnet"};
+  for (const std::string& flag : given) arguments.push_back(flag.c_str());
+  flags.read(static_cast<int>(arguments.size()), arguments.data());
+  return o;
+}
+std::string settings_of_kfac(const experiments::CifarResNetFlags& o) {
   return recorded_settings(o, "CIFAR-10 from here", 192, "kfac");
+}
+/// Of a run of K-FAC on so many ranks.
+std::string recorded_with(const std::vector<std::string>& flags, int ranks = 1) {
+  return experiments::settings_by_ranks(with(flags), settings_of_kfac).of(ranks);
 }
 
 std::vector<std::string> names_of_flags() {
@@ -37,14 +44,16 @@ TEST_CASE("Every flag that changes the work of a run changes what it is recorded
   const std::map<std::string, const char*> works{
       {"--depth", "56"},         {"--epochs", "3"},        {"--batch", "3"},        {"--accumulate", "3"},
       {"--samples", "3"},        {"--momentum", "0"},      {"--threads", "3"},      {"--label-smoothing", "0.1"},
-      {"--inverse", "cholesky"}, {"--inverse-every", "3"}, {"--factor-every", "3"}, {"--augment", "false"}};
+      {"--inverse", "cholesky"}, {"--inverse-every", "3"}, {"--factor-every", "3"}, {"--augment", "false"},
+      {"--global-batch", "3"},   {"--inverse-rank", "3"},  {"--kl-clip", "0"},      {"--checkpoint", "here"}};
   // The optimizer and the data are named beside the flags; the rest sets rates and what is told.
-  const std::vector<std::string> others{"--optimizer", "--data",   "--lr",   "--weight-decay", "--warmup", "--decay",
-                                        "--damping",   "--target", "--seed", "--record",       "--svg",    "--json"};
-  const std::string usual = recorded_with("");
+  const std::vector<std::string> others{
+      "--optimizer",    "--data",   "--lr",     "--weight-decay", "--warmup", "--decay", "--damping",
+      "--factor-decay", "--target", "--record", "--seed",         "--svg",    "--json",  "--factor-bias-correction"};
+  const std::string usual = recorded_with({});
   for (const auto& [name, value] : works) {
     CAPTURE(name);
-    CHECK(recorded_with(name + "=" + value) != usual);
+    CHECK(recorded_with({name + "=" + value}) != usual);
   }
   for (const std::string& name : names_of_flags()) {  // a new flag is put into one of the two lists
     CAPTURE(name);
@@ -60,4 +69,33 @@ TEST_CASE("A recorded run names its optimizer, its data and their number, and ha
   CHECK(recorded_settings(o, "CIFAR-10 from here", 192, "sgd") == recorded_settings(o, "CIFAR-10 from there", 192, "sgd"));
   CHECK(recorded_settings(o, "drawn digits", 192, "sgd") != recorded_settings(o, "CIFAR-10 from here", 192, "sgd"));
   CHECK(recorded_settings(o, "a subset of CIFAR-10 (10,000 images)", 192, "kfac").find(',') == std::string::npos);
+}
+
+TEST_CASE("A run of one rank is that of an equal batch of a rank, and that of an equal batch of all ranks", "[experiments]") {
+  const std::string by_24 = recorded_with({"--batch=24"});
+  CHECK(recorded_with({"--batch=24"}, 4) == by_24);         // weak scaling
+  CHECK(recorded_with({"--global-batch=24"}, 1) == by_24);  // strong scaling
+  CHECK(recorded_with({"--global-batch=24"}, 4) == recorded_with({"--batch=6"}));
+  CHECK(recorded_with({"--global-batch=24"}, 5).empty());
+}
+
+TEST_CASE("The K-FAC that is there sooner than SGD can be asked for", "[experiments]") {
+  const auto o =
+      with({"--kl-clip=0", "--factor-decay=0.8", "--factor-bias-correction", "--inverse=cholesky", "--inverse-rank=16"});
+  CHECK((o.kl_clip == 0 && o.factor_decay == 0.8 && o.factor_bias_correction && o.inverse_rank == 16));
+  experiments::check_flags(o, false);
+}
+
+TEST_CASE("Flags that no training can be made of are refused by themselves", "[experiments]") {
+  experiments::check_flags(with({"--depth=56"}), true);
+  CHECK_THROWS_WITH(experiments::check_flags(with({"--depth=44"}), false), Catch::Contains("--depth 44: it is 20, 32 or 56"));
+  CHECK_THROWS_WITH(experiments::check_flags(with({"--depth=21"}), true), Catch::Contains("--depth 21: it is 20, 32 or 56"));
+  CHECK_THROWS_WITH(experiments::check_flags(with({"--depth=32"}), false),
+                    Catch::Contains("--depth 32: this program was compiled with ResNet-20 alone; configure with "
+                                    "-DSKEIN_TESTS=OFF for 32 and 56"));
+  CHECK_THROWS_WITH(experiments::check_flags(with({"--decay=1,2,3,4,5,6,7,8,9"}), false),
+                    Catch::Contains("--decay has 9 places: give at most 8"));
+  CHECK_THROWS_WITH(experiments::check_flags(with({"--inverse-rank=16"}), false),
+                    Catch::Contains("--inverse-rank 16 goes with --inverse cholesky"));
+  CHECK_THROWS_AS(experiments::check_flags(with({"--depth=44"}), false), skein::FlagError);
 }

@@ -26,6 +26,14 @@ TEST_CASE("A batch that no step can have is refused", "[experiments]") {
       Catch::Contains("--batch 1000000 is more than the 96 samples of each rank: give a smaller one, or more --samples"));
 }
 
+TEST_CASE("A batch of all ranks has equal shares", "[experiments]") {
+  CHECK(ex::batch_of_rank(128, 0, 4) == 128);
+  CHECK(ex::batch_of_rank(128, 256, 4) == 64);
+  CHECK_THROWS_WITH(ex::batch_of_rank(128, 256, 3),
+                    Catch::Contains("--global-batch 256 has no equal shares for 3 ranks: give a multiple of 3"));
+  CHECK_THROWS_AS(ex::batch_of_rank(128, 3, 4), skein::FlagError);
+}
+
 TEST_CASE("A flag that would do nothing beside another is refused", "[experiments]") {
   ex::check_unused("record", false, "with --processes");
   CHECK_THROWS_WITH(ex::check_unused("record", true, "with --processes"),

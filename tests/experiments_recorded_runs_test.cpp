@@ -2,6 +2,7 @@
 // The runs that experiments keep in a file, and what they read there.
 #include <catch2/catch.hpp>
 
+#include <cmath>
 #include <fcntl.h>
 #include <fstream>
 #include <string>
@@ -80,4 +81,57 @@ TEST_CASE("A pipe takes a run, and is not waited for to give it back", "[experim
   CHECK(::read(reader, text, sizeof text - 1) == 11);
   CHECK(std::string(text) == "lenet,1,10\n");
   ::close(reader);
+}
+
+namespace {
+struct Batches {
+  long batch = 0, global_batch = 0;
+};
+std::string named(const Batches& b) { return "lenet by " + std::to_string(b.batch); }
+}  // namespace
+
+TEST_CASE("The lines of a file are compared at an equal batch of a rank, and at an equal batch of all ranks", "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "times.csv";
+  const auto strong = ex::settings_by_ranks(Batches{6, 24}, named);
+  CHECK(ex::record_run(file, ex::settings_by_ranks(Batches{24, 0}, named), 1, 12) == "speed-up 1.00, efficiency 1.00");
+  CHECK(ex::record_run(file, strong, 4, 4) == "speed-up 3.00, efficiency 0.75");
+  ex::record_run(file, "lenet by 12", 2, 8);
+  ex::record_run(file, "lenet by 12", 1, 15);  // weak scaling's run of one rank
+  ex::record_run(file, "lenet by 24", 2, 11);
+  const auto of = [](const std::vector<ex::RecordedRun>& runs) {
+    std::vector<double> seconds;
+    for (const ex::RecordedRun& run : runs) seconds.push_back(run.seconds);
+    return seconds;
+  };
+  CHECK(of(ex::recorded_runs(file, strong)) == std::vector<double>{12, 8, 4});
+  CHECK(of(ex::recorded_runs(file, ex::settings_by_ranks(Batches{12, 0}, named))) == std::vector<double>{15, 8});
+  CHECK(of(ex::recorded_runs(file, ex::settings_by_ranks(Batches{24, 0}, named))) == std::vector<double>{12, 11});
+  CHECK(ex::seconds_of_one(file, strong) == 12);
+}
+
+TEST_CASE("A run without one of one rank is told of that with its batch of all ranks", "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "times.csv";
+  CHECK(ex::other_comparison(file, Batches{12, 0}, 2, named).empty());
+  ex::record_run(file, "lenet by 24", 1, 12);
+  CHECK(ex::other_comparison(file, Batches{12, 0}, 2, named) ==
+        "the file has a run of one rank with the same samples of all ranks in a batch: --global-batch 24 compares with that");
+  CHECK(ex::other_comparison(file, Batches{24, 0}, 2, named).empty());
+  CHECK(ex::other_comparison(file, Batches{12, 24}, 2, named).empty());
+}
+
+TEST_CASE("Lines of an older program, with fewer numbers, are read, and what they lack is no number", "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "times.csv";
+  ex::record_run(file, "lenet", 1, 10, {2, 8});
+  ex::record_run(file, "lenet", 4, 3, {3});
+  const ex::RecordedRun own{2, 5, {1, 4, 0.5}};
+  ex::record_run(file, "lenet", own.ranks, own.seconds, own.more);
+  CHECK(ex::runs_with(own, file, "lenet").size() == 1);
+  const auto runs = ex::runs_with(own, file, "lenet", 2);
+  REQUIRE(runs.size() == 2);
+  REQUIRE(runs[0].more.size() == 3);
+  CHECK((runs[0].ranks == 1 && runs[0].more[1] == 8 && std::isnan(runs[0].more[2])));
+  CHECK(runs[1].more == own.more);
 }

@@ -23,3 +23,15 @@ TEST_CASE("experiments: columns of a table are as wide as their widest cell", "[
   CHECK(experiments::cell(std::vector<double>{0.5}) == "0.5");
   CHECK(experiments::cell(std::vector<double>{}) == "-");
 }
+
+TEST_CASE("experiments: a training that diverged is counted, and no part of the mean", "[experiments]") {
+  const double lost = std::nan("");
+  CHECK(experiments::cell_of_trained({1, lost, 3}) == "2 +- 1.41 (1 of 3 diverged)");
+  CHECK(experiments::cell_of_trained({0.5, lost}) == "0.5 (1 of 2 diverged)");
+  CHECK(experiments::cell_of_trained({lost, lost}) == "2 of 2 diverged");
+  CHECK(experiments::cell_of_trained({lost}) == "diverged");
+  CHECK(experiments::cell_of_trained({1, 2, 3}) == "2 +- 1");
+  CHECK(experiments::cell_of_trained({}) == "-");
+  CHECK(experiments::diverged({1, 2}).empty());
+  CHECK(experiments::numbers_of({1, lost, 3}) == std::vector<double>{1, 3});
+}

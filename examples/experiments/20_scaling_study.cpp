@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The scaling study that a supercomputing lab asks for: ResNet50V2 and ResNet152V2 on CIFAR-10 images made larger, the same
-// batch on each rank, plain SGD at 0.01 times the ranks, the first epoch discarded. Each start measures its number of ranks and
+// batch on each rank (--batch), or a batch that the ranks share (--global-batch, as the lab has it), plain SGD at 0.01 times the
+// ranks, the first epoch discarded, the training accuracy after the last. Each start measures its number of ranks and
 // adds the epoch's time, and its parts, to the file of --record; then it draws what the file has, and, where the run of one rank
 // is there, 8, 16, 32, ... ranks that it does not have: simulated from that run's parts, with an all-reduce that overlaps with
 // backward, by the cheapest algorithm of the given links.
 //     for n in 1 2 4; do mpirun -n $n 20_scaling_study --record study.csv --svg study; done
+//     for n in 1 2 4; do mpirun -n $n 20_scaling_study --global-batch 256 --epochs 5 --record study.csv --svg study; done
 // The gate compiles images of 32 x 32; 128 x 128 as in the lab are there where tests are not built (-DSKEIN_TESTS=OFF).
 // ctest: --samples 8 --batch 4 --epochs 2 --side 32 --ranks 8 --record study.csv --svg study
 // ctest expects: ResNet152V2 +8 +simulated
 // ctest: --samples 4 --batch 4 --epochs 2 --side 32 --depths 50 --ranks 4
 // ctest expects: nothing is simulated: that begins with 8 ranks, and --ranks 4 ends it before
 // ctest on 2 ranks: --samples 8 --batch 2 --epochs 2 --side 32 --depths 50 --record study.csv
-// ctest expects: ResNet50V2 +2 +measured
+// ctest expects: accuracy.*ResNet50V2 +2 +measured.*a run of one rank in the file of --record as
+// ctest: --samples 8 --global-batch 8 --epochs 2 --side 32 --depths 50 --record study.csv
+// ctest expects: accuracy.*ResNet50V2 +8 +simulated
+// ctest long: --samples 8 --batch 4 --epochs 2 --side 128 --depths 50
+// ctest expects: 8 images of 128 x 128
 // ctest: --depths 50,51
 // ctest expects: --depths 51: they are 50 and 152
 // ctest: --samples 32 --depths 50 --ranks 65536
@@ -49,7 +55,7 @@ constexpr int usual_side = 32;
 struct Options : ex::ClusterFlags {
   std::vector<int> depths{50, 152};
   int side = usual_side, epochs = 3, ranks = 0, threads = 1;
-  long batch = 16, samples = 128, bucket_mb = 8;
+  long batch = 16, global_batch = 0, samples = 128, bucket_mb = 8;
   double lr = 0.01;
   std::string data, record, svg;
 
@@ -59,6 +65,8 @@ struct Options : ex::ClusterFlags {
     f("side", side, "of the images: 32 or 128").within(32, 128);
     f("epochs", epochs, "how many, of which the first does not count").within(2, 1000);
     f("batch", batch, "samples of a rank in a batch").within(1, 1'000'000);
+    f("global-batch", global_batch, "samples of all ranks in a batch, which they share; 0: those of each")
+        .within(0, 1'000'000'000);
     f("samples", samples, "of an epoch; 0: all").within(0, 1'000'000);
     f("lr", lr, "rate of one rank").within(0, 100);
     f("threads", threads, "workers of a rank, of any number of ranks; 0: its cores").within(0, 1024);
@@ -76,6 +84,7 @@ struct Epoch {
   int ranks = 1;
   bool simulated = false;
   double seconds = 0;
+  double accuracy = NAN;                                            // of the training in its last epoch
   std::vector<double> parts = std::vector<double>(sk::step_parts);  // seconds of a StepPart
 
   double& operator[](sk::StepPart p) { return parts[static_cast<std::size_t>(p)]; }
@@ -84,6 +93,8 @@ struct Epoch {
 struct Study {
   std::string network;
   std::vector<Epoch> epochs{};  // by their ranks
+  std::string run_of_one{};     // what a run of one rank is recorded as that this is compared with
+  std::string other{};          // another comparison that the file of --record allows
 };
 
 /// The images in another size: once, when the program starts.
@@ -100,7 +111,7 @@ sk::data::InMemory<std::uint8_t> resized(const sk::data::InMemory<std::uint8_t>&
 }
 
 // [quote timed]
-/// The mean epoch of a training behind its first, as rank 0 sees it.
+/// The mean epoch of a training behind its first, as rank 0 sees it, and the accuracy of its last.
 template <class Model> Epoch measure(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
   Model model{sk::Seed{1}};
   sk::StepClock clock;
@@ -112,7 +123,7 @@ template <class Model> Epoch measure(sk::MpiComm& world, const Options& o, const
   const sk::History history = trainer.fit(
       map(images, sk::data::cifar10_channels),
       {.epochs = o.epochs, .callbacks = {discard_first}, .threads = o.threads, .loader = {.batch_per_rank = o.batch}});
-  Epoch mean{.ranks = world.size()};
+  Epoch mean{.ranks = world.size(), .accuracy = history.back().training.accuracy};
   for (const auto& epoch : history)
     if (epoch.epoch > 1) mean.seconds += epoch.seconds / (o.epochs - 1);
   for (std::size_t p = 0; p < sk::step_parts; ++p) mean.parts[p] = clock.seconds(sk::StepPart(p)) / (o.epochs - 1);
@@ -120,10 +131,14 @@ template <class Model> Epoch measure(sk::MpiComm& world, const Options& o, const
 }
 // [end]
 
-/// An epoch of more ranks, from the parts of one rank's.
+/// An epoch of more ranks, from the parts of one rank's. Where they share a batch, each step has a share of all but the update,
+/// which is of all weights on each rank; that small batches take longer a sample is not simulated.
 template <class Model> Epoch simulate(const Options& o, const Epoch& one, double samples, int ranks) {
-  const double steps_of_one = samples / static_cast<double>(o.batch), steps = steps_of_one / ranks;
-  const auto seconds = [&](sk::StepPart p) { return one[p] / steps_of_one; };  // of a step
+  const double steps_of_one = samples / static_cast<double>(o.global_batch > 0 ? o.global_batch : o.batch);
+  const bool shared = o.global_batch > 0;
+  const double steps = shared ? steps_of_one : steps_of_one / ranks;
+  const auto share = [&](sk::StepPart p) { return shared && p != sk::StepPart::update ? 1.0 / ranks : 1.0; };
+  const auto seconds = [&](sk::StepPart p) { return share(p) * one[p] / steps_of_one; };  // of a step
   const plan::ComputeTimes times{seconds(sk::StepPart::forward) + seconds(sk::StepPart::loss), seconds(sk::StepPart::backward),
                                  seconds(sk::StepPart::update)};
   const double alone = times.step() + seconds(sk::StepPart::load);
@@ -135,20 +150,39 @@ template <class Model> Epoch simulate(const Options& o, const Epoch& one, double
   const double step =
       plan::seconds_of({.ranks = ranks, .steps = 100, .compute = alone, .exposed = cost.exposed, .jitter = o.jitter}) / 100;
   Epoch e{.ranks = ranks, .simulated = true, .seconds = steps * step};
-  for (std::size_t p = 0; p < sk::step_parts; ++p) e.parts[p] = one.parts[p] / ranks;
+  for (std::size_t p = 0; p < sk::step_parts; ++p) e.parts[p] = steps * seconds(sk::StepPart(p));
   e[sk::StepPart::synchronization] = steps * (step - alone);
   return e;
 }
 
 constexpr int least_simulated = 8;  // then twice as many, ...
-/// An epoch cannot be shared by more ranks than it has samples.
+/// An epoch cannot be shared by more ranks than it has samples, nor a batch.
 int most_ranks(const Options& o, std::int64_t samples) {
-  return o.ranks > 0 ? o.ranks : static_cast<int>(std::min<std::int64_t>(512, samples));
+  const std::int64_t most = o.global_batch > 0 ? std::min<std::int64_t>(samples, o.global_batch) : samples;
+  return static_cast<int>(std::min<std::int64_t>(o.ranks > 0 ? o.ranks : 512, most));
 }
 
 std::string settings_of(const std::string& network, const Options& o, std::int64_t samples) {
   return network + " " + std::to_string(o.side) + "x" + std::to_string(o.side) + " " + std::to_string(o.epochs) + " epochs of " +
          std::to_string(samples) + " by " + std::to_string(o.batch) + " on " + std::to_string(o.threads) + " threads";
+}
+
+/// Records what was measured; with it what the file has at the same settings. Lines of older files have no accuracy.
+void record(const Options& o, const Epoch& measured, std::int64_t samples, Study& all) {
+  const auto name = [&](const Options& at) { return settings_of(all.network, at, samples); };
+  const ex::RunSettings settings = ex::settings_by_ranks(o, name);
+  std::vector<double> more = measured.parts;
+  more.push_back(measured.accuracy);
+  if (!o.record.empty()) {
+    std::printf("%s\n", ex::record_run(o.record, settings, measured.ranks, measured.seconds, more).c_str());
+    all.other = ex::other_comparison(o.record, o, measured.ranks, name);
+  }
+  all.run_of_one = settings.of(1);
+  for (const ex::RecordedRun& run : ex::runs_with({measured.ranks, measured.seconds, more}, o.record, settings, sk::step_parts)) {
+    Epoch e{.ranks = run.ranks, .seconds = run.seconds, .accuracy = run.more.back(), .parts = run.more};
+    e.parts.pop_back();
+    all.epochs.push_back(e);
+  }
 }
 
 /// Measures these ranks; what the file has, and what is simulated, on rank 0.
@@ -158,11 +192,7 @@ template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o,
   if (world.rank() == 0) std::printf("-- %s, %ld parameters\n", all.network.c_str(), static_cast<long>(Model::parameter_count));
   const Epoch measured = measure<Model>(world, o, images);
   if (world.rank() != 0) return all;
-  const std::string settings = settings_of(all.network, o, images.size());
-  if (!o.record.empty())
-    std::printf("%s\n", ex::record_run(o.record, settings, measured.ranks, measured.seconds, measured.parts).c_str());
-  for (const ex::RecordedRun& run : ex::runs_with({measured.ranks, measured.seconds, measured.parts}, o.record, settings))
-    all.epochs.push_back({run.ranks, false, run.seconds, run.more});
+  record(o, measured, images.size(), all);
   if (all.epochs.front().ranks > 1) return all;
   const Epoch one = all.epochs.front();
   const auto has = [&](int ranks) {
@@ -180,8 +210,8 @@ std::string percent(double share) {
   return text;
 }
 void print(const std::vector<Study>& studies, std::int64_t samples) {
-  ex::Table table{{"network", "ranks", "", "s an epoch", "images/s", "speed-up", "efficiency", "load", "forward", "loss",
-                   "backward", "synchronization", "optimizer"}};
+  ex::Table table{{"network", "ranks", "", "s an epoch", "images/s", "speed-up", "efficiency", "accuracy", "load", "forward",
+                   "loss", "backward", "synchronization", "optimizer"}};
   for (const Study& s : studies)
     for (const Epoch& e : s.epochs) {
       const Epoch& one = s.epochs.front();
@@ -192,12 +222,13 @@ void print(const std::vector<Study>& studies, std::int64_t samples) {
                                      ex::cell(e.seconds),
                                      ex::cell(static_cast<double>(samples) / e.seconds),
                                      ex::cell(speed_up),
-                                     ex::cell(speed_up / e.ranks)};
+                                     ex::cell(speed_up / e.ranks),
+                                     ex::cell(e.accuracy)};
       for (const double part : e.parts) cells.push_back(percent(part / e.seconds));
       table.row(cells);
     }
   table.print();
-  std::printf("the lab's GPUs, 1, 2, 4: 45, 24, 12 s an epoch; speed-up 1, 1.88, 3.75\n");
+  std::printf("the lab's GPUs, 1, 2, 4: 45, 24, 12 s an epoch; speed-up 1, 1.88, 3.75; accuracy .507, .505, .501\n");
 }
 
 /// Are there simulated epochs of less than a step? What their seconds mean then. Are there none, why.
@@ -208,15 +239,20 @@ void say_simulated(const std::vector<Study>& studies, const Options& o, std::int
         if (e.simulated && e.ranks > ranks) return true;
     return false;
   };
-  if (any_beyond(samples / o.batch))
+  if (o.global_batch == 0 && any_beyond(samples / o.batch))
     std::printf("on more than %ld ranks an epoch is less than a step of %ld a rank: its seconds are that share of the step's\n",
                 static_cast<long>(samples / o.batch), o.batch);
   if (any_beyond(0)) return;
-  if (studies.front().epochs.front().ranks > 1)
-    std::printf("nothing is simulated: that needs a run of one rank in the file of --record\n");
+  const Study& first = studies.front();
+  if (first.epochs.front().ranks > 1)
+    std::printf("nothing is simulated: that needs a run of one rank in the file of --record as \"%s\"%s\n",
+                first.run_of_one.c_str(), first.other.empty() ? "" : ("; " + first.other).c_str());
   else if (most_ranks(o, samples) < least_simulated)
-    std::printf("nothing is simulated: that begins with %d ranks, and %s %d ends it before\n", least_simulated,
-                o.ranks > 0 ? "--ranks" : "--samples", most_ranks(o, samples));
+    std::printf("nothing is simulated: that begins with %d ranks, and --%s %d ends it before\n", least_simulated,
+                most_ranks(o, samples) == o.ranks          ? "ranks"
+                : most_ranks(o, samples) == o.global_batch ? "global-batch"
+                                                           : "samples",
+                most_ranks(o, samples));
 }
 
 /// value(study, epoch) of both networks on one plot: measured, and simulated.
@@ -294,15 +330,17 @@ void check(const Options& o) {
 }
 void check(const Options& o, int ranks, std::int64_t samples) {
   ex::check_at_most("ranks", o.ranks, samples, "samples of an epoch");
-  ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank");
+  if (o.global_batch > 0) ex::check_at_most("global-batch", o.global_batch, samples / ranks * ranks, "samples of an epoch");
+  else ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank");
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  return sk::run<Options>(argc, argv, [&](const Options& o) {
+  return sk::run<Options>(argc, argv, [&](Options o) {
     check(o);
     sk::MpiComm world{argc, argv};
+    o.batch = ex::batch_of_rank(o.batch, o.global_batch, world.size());
     if (world.rank() == 0) ex::check_outputs({.record = o.record, .svg = o.svg});
     const auto found = ex::cifar_or_digits(o.data, o.samples);
     check(o, world.size(), found.train.size());

@@ -30,6 +30,16 @@ inline void check_at_most(const std::string& flag, long value, long most, const 
                            ": give a smaller one, or more --samples");
 }
 
+/// The samples of a rank in a batch: --batch, or the rank's share of --global-batch, where that is not 0. Throws FlagError where
+/// the ranks cannot share that equally: they would do different work, and the batch be another one.
+inline long batch_of_rank(long batch, long global_batch, int ranks) {
+  if (global_batch == 0) return batch;
+  if (global_batch % ranks != 0)
+    throw skein::FlagError("--global-batch " + std::to_string(global_batch) + " has no equal shares for " +
+                           std::to_string(ranks) + " ranks: give a multiple of " + std::to_string(ranks));
+  return global_batch / ranks;
+}
+
 /// Throws FlagError where a flag is `given` that does nothing `where`: "with --processes". Who gives it waits for what it
 /// promises.
 inline void check_unused(const std::string& flag, bool given, const std::string& where) {

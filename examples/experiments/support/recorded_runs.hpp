@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times of runs in a file, a line a run ("settings,ranks,seconds", and more numbers where an experiment has such), and the
-// speed-up of one against that of one rank. What is no plain file, as /dev/null, keeps nothing, and is not read.
+// speed-up of one against that of one rank. What is no plain file, as /dev/null, keeps nothing, and is not read. Runs are
+// compared at an equal batch of a rank, or at an equal batch of all ranks, by the same lines: these have the batch of a rank.
 #pragma once
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
+#include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <skein/core/error.hpp>
@@ -21,6 +25,31 @@ struct RecordedRun {
   std::vector<double> more{};
 };
 
+/// What the runs that are compared are recorded as: the same for any number of ranks, or of so many ranks; empty: so many have
+/// none.
+class RunSettings {
+ public:
+  RunSettings(const char* same) : RunSettings(std::string(same)) {}
+  RunSettings(std::string same) : of_([same = std::move(same)](int) { return same; }) {}
+  RunSettings(std::function<std::string(int)> of) : of_(std::move(of)) {}
+  std::string of(int ranks) const { return of_(ranks); }
+
+ private:
+  std::function<std::string(int)> of_;
+};
+
+/// Settings by the options, `name(options)`, at their .batch of a rank; where they have a .global_batch, of each number of ranks
+/// at its share of that.
+template <class Options, class Name> RunSettings settings_by_ranks(const Options& o, const Name& name) {
+  if (o.global_batch == 0) return name(o);
+  return std::function<std::string(int)>([o, name](int ranks) -> std::string {
+    if (ranks < 1 || o.global_batch % ranks != 0) return "";
+    Options own = o;
+    own.batch = o.global_batch / ranks;
+    return name(own);
+  });
+}
+
 /// Can what was written there be read again? A pipe would be waited for.
 inline bool keeps_runs(const std::string& file) {
   std::error_code ignored;
@@ -28,15 +57,17 @@ inline bool keeps_runs(const std::string& file) {
 }
 
 /// The runs with these settings, by their ranks; of several with as many ranks the last. Other lines are passed over.
-inline std::vector<RecordedRun> recorded_runs(const std::string& file, const std::string& settings) {
+inline std::vector<RecordedRun> recorded_runs(const std::string& file, const RunSettings& settings) {
   std::vector<RecordedRun> runs;
   if (!keeps_runs(file)) return runs;
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
     RecordedRun run;
     int read = 0;
-    if (!line.starts_with(settings + ",")) continue;
-    const char* at = line.c_str() + settings.size() + 1;
+    const std::size_t comma = std::min(line.find(','), line.size());
+    const std::string begin = settings.of(std::atoi(line.c_str() + std::min(comma + 1, line.size())));
+    if (begin.empty() || !line.starts_with(begin + ",")) continue;
+    const char* at = line.c_str() + begin.size() + 1;
     if (std::sscanf(at, "%d,%lf%n", &run.ranks, &run.seconds, &read) != 2 || run.ranks < 1 || !(run.seconds > 0)) continue;
     for (at += read; *at == ',';) {
       char* end = nullptr;
@@ -51,7 +82,7 @@ inline std::vector<RecordedRun> recorded_runs(const std::string& file, const std
 }
 
 /// Seconds of a run of one rank with the same settings in the file, or 0.
-inline double seconds_of_one(const std::string& file, const std::string& settings) {
+inline double seconds_of_one(const std::string& file, const RunSettings& settings) {
   const std::vector<RecordedRun> runs = recorded_runs(file, settings);
   return !runs.empty() && runs.front().ranks == 1 ? runs.front().seconds : 0;
 }
@@ -66,11 +97,11 @@ inline bool ends_within_a_line(const std::string& file) {
 }
 
 /// Adds a run to the file; returns its speed-up and efficiency as a sentence. Throws FileError where the file cannot be written.
-inline std::string record_run(const std::string& file, const std::string& settings, int ranks, double seconds,
+inline std::string record_run(const std::string& file, const RunSettings& settings, int ranks, double seconds,
                               const std::vector<double>& more = {}) {
   const bool unended = ends_within_a_line(file);
   std::ofstream out(file, std::ios::app);
-  out << (unended ? "\n" : "") << settings << ',' << ranks << ',' << seconds;
+  out << (unended ? "\n" : "") << settings.of(ranks) << ',' << ranks << ',' << seconds;
   for (const double v : more) out << ',' << v;
   if (!(out << std::endl)) throw skein::FileError(file, -1, "cannot be written");
   const double one = seconds_of_one(file, settings);
@@ -80,13 +111,31 @@ inline std::string record_run(const std::string& file, const std::string& settin
   return text;
 }
 
-/// A run, and those of other ranks that the file has, with as many numbers more: by their ranks. The run alone where the file
-/// keeps nothing, or there is none.
-inline std::vector<RecordedRun> runs_with(const RecordedRun& own, const std::string& file, const std::string& settings) {
+/// What is said of a run of more ranks that found none of one rank at its batch of a rank, where the file has one at its batch of
+/// all ranks: the flag that compares these. Else empty.
+template <class Options, class Name>
+std::string other_comparison(const std::string& file, const Options& o, int ranks, const Name& name) {
+  if (o.global_batch != 0 || seconds_of_one(file, settings_by_ranks(o, name)) > 0) return "";
+  Options all = o;
+  all.global_batch = o.batch * ranks;
+  if (!(seconds_of_one(file, settings_by_ranks(all, name)) > 0)) return "";
+  return "the file has a run of one rank with the same samples of all ranks in a batch: --global-batch " +
+         std::to_string(all.global_batch) + " compares with that";
+}
+
+/// A run, and those of other ranks that the file has: by their ranks. Those with fewer numbers more, but not fewer than `least`,
+/// as the file of an older program has, get what is not a number in their place; others are passed over. The run alone where the
+/// file keeps nothing, or there is none.
+inline std::vector<RecordedRun> runs_with(const RecordedRun& own, const std::string& file, const RunSettings& settings,
+                                          std::size_t least) {
   std::vector<RecordedRun> runs = recorded_runs(file, settings);
-  std::erase_if(runs, [&](const RecordedRun& r) { return r.more.size() != own.more.size(); });
+  std::erase_if(runs, [&](const RecordedRun& r) { return r.more.size() < least || r.more.size() > own.more.size(); });
+  for (RecordedRun& r : runs) r.more.resize(own.more.size(), std::numeric_limits<double>::quiet_NaN());
   if (runs.empty()) runs.push_back(own);
   return runs;
+}
+inline std::vector<RecordedRun> runs_with(const RecordedRun& own, const std::string& file, const RunSettings& settings) {
+  return runs_with(own, file, settings, own.more.size());
 }
 
 }  // namespace experiments

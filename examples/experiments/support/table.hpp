@@ -44,6 +44,24 @@ inline std::string cell(const std::vector<double>& values) {
   const MeanAndDeviation m = mean_and_deviation(values);
   return values.size() == 1 ? cell(m.mean) : cell(m.mean) + " +- " + cell(m.deviation);
 }
+/// What several seeds gave, without those whose training diverged: these have no number.
+inline std::vector<double> numbers_of(std::vector<double> values) {
+  std::erase_if(values, [](double v) { return !std::isfinite(v); });
+  return values;
+}
+/// How many of the trainings diverged: "2 of 3 diverged", "diverged" where there was one; empty: none.
+inline std::string diverged(const std::vector<double>& values) {
+  const std::size_t lost = values.size() - numbers_of(values).size();
+  if (lost == 0) return "";
+  return values.size() == 1 ? "diverged" : std::to_string(lost) + " of " + std::to_string(values.size()) + " diverged";
+}
+/// As cell(values), of the trainings that did not diverge, and how many did: "0.9 +- 0.1 (1 of 3 diverged)".
+inline std::string cell_of_trained(const std::vector<double>& values) {
+  const std::vector<double> numbers = numbers_of(values);
+  const std::string lost = diverged(values);
+  if (numbers.empty()) return lost.empty() ? "-" : lost;
+  return cell(numbers) + (lost.empty() ? "" : " (" + lost + ")");
+}
 
 class Table {
  public:
