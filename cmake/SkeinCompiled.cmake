@@ -7,7 +7,8 @@
 function(skein_compiled_options target scope definition)
   target_compile_definitions(${target} ${scope} ${definition}=1)
   if(SKEIN_MARCH)
-    target_compile_options(${target} ${scope} $<$<COMPILE_LANGUAGE:CXX>:-march=${SKEIN_MARCH}>)
+    target_compile_options(${target} ${scope} $<$<COMPILE_LANGUAGE:CXX>:-march=${SKEIN_MARCH}>
+      $<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-march=${SKEIN_MARCH}>)    # of nvcc, the host code of files .cu
   endif()
 endfunction()
 

@@ -16,6 +16,7 @@
 # (cuDNN and NCCL as found, also inside the Python packages of PyTorch), a C++ compiler and CMake 3.25; test: the binaries, and ctest for the
 # examples. They return 77 where there is no GPU.
 set -uo pipefail
+. "$(dirname "$0")/paths.sh"
 cd "$(dirname "$0")/.."
 root=$PWD
 build=${SKEIN_CUDA_BUILD:-$root/build/cuda}
@@ -49,7 +50,7 @@ done
 gpus=$(timeout 60 nvidia-smi --query-gpu=name,driver_version,compute_cap,memory.total --format=csv,noheader 2>/dev/null || true)
 case $gpus in *failed*|*"No devices"*) gpus="" ;; esac
 if [ -z "$arch" ]; then
-  arch=$(sed -n 's/^[^,]*,[^,]*, *\([0-9]*\)\.\([0-9]*\),.*/\1\2/p' <<<"$gpus" | sort -u | paste -sd ';')
+  arch=$(sed -n 's/^[^,]*,[^,]*, *\([0-9]*\)\.\([0-9]*\),.*/\1\2/p' <<<"$gpus" | sort -nu | paste -sd ';')
   arch=${arch:-80;90}
 fi
 has_gpu() { [ -x "$build/skein_on_gpu" ] && timeout 120 "$build/skein_on_gpu" 1 "$(type -P true)" >/dev/null 2>&1; }

@@ -2,9 +2,6 @@
 # Sourced by scripts that start ranks, in the folder of the sources: ranks_start N sets the array `start` to the mpirun command for N
 # ranks here, one core each where there are so many; else one hardware thread each; else they share, and ranks_placing says so.
 
-# from_here PATH: as it is seen from $here, the folder in which the script was called.
-from_here() { case $1 in /* | "") printf '%s' "$1" ;; *) printf '%s' "$here/$1" ;; esac; }
-
 if [ "$(id -u)" -eq 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
 # What the caller has set of these stays: bench/shared_memory asks for cma.
 export OMPI_MCA_btl_base_warn_component_unused=${OMPI_MCA_btl_base_warn_component_unused:-0}

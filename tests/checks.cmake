@@ -281,7 +281,7 @@ endforeach()
 # ---- the house's own rules
 list(JOIN registered "\n" registered_lines)
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/registered_tests.txt" CONTENT "${registered_lines}\n")
-foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links option_tables laws header_tests formatted switches reference program_lines umbrella_names script_help script_paths setup_script bench_script)
+foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links option_tables laws header_tests formatted switches reference program_lines umbrella_names script_help script_paths script_words setup_script vendor_script bench_script)
   add_test(NAME house.${rule} COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py"
            "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/registered_tests.txt")
   add_test(NAME house.${rule}.self_test COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py" --self-test)
@@ -428,6 +428,10 @@ endif()
 add_test(NAME consumer.options COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/options.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.options")
 set_tests_properties(consumer.options PROPERTIES LABELS consumer TIMEOUT 60 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
 
+# ---- what configuring alone shows
+add_test(NAME consumer.configure COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/configure.sh" "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.configure")
+set_tests_properties(consumer.configure PROPERTIES LABELS consumer TIMEOUT 600 ENVIRONMENT "CXX=${CMAKE_CXX_COMPILER}")
+
 # ---- a project that brings its own fmt, xsimd or nlohmann-json
 add_test(NAME consumer.own_dependencies COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/own_dependencies.sh" "${PROJECT_SOURCE_DIR}"
          "${PROJECT_BINARY_DIR}/run/consumer.own_dependencies")
@@ -437,7 +441,7 @@ set_tests_properties(consumer.own_dependencies PROPERTIES LABELS consumer TIMEOU
 if(NOT SKEIN_SANITIZE)
   get_property(packages GLOBAL PROPERTY SKEIN_FOUND)
   list(JOIN packages " " packages)
-  foreach(consumer add_subdirectory bare fetch_content fetch_content_compiled find_package find_package_compiled conan conan_compiled)
+  foreach(consumer add_subdirectory bare cuda fetch_content fetch_content_compiled find_package find_package_compiled conan conan_compiled)
     add_test(NAME consumer.${consumer} COMMAND bash "${CMAKE_CURRENT_SOURCE_DIR}/consumer/run.sh" ${consumer}
              "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/run/consumer.${consumer}")
     set_tests_properties(consumer.${consumer} PROPERTIES LABELS consumer TIMEOUT 900 SKIP_RETURN_CODE 77

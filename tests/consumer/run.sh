@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds a user's ten-line project in a clean folder and runs its program.
-# Usage: run.sh add_subdirectory|bare|fetch_content|find_package|conan SOURCE WORK, the last three also as fetch_content_compiled, ...
-# Exit status 77 says that the tool of this way (git, conan) cannot be had here.
+# Usage: run.sh add_subdirectory|bare|cuda|fetch_content|find_package|conan SOURCE WORK, the last three also as fetch_content_compiled, ...
+# Exit status 77 says that the tool of this way (nvcc, git, conan) cannot be had here.
 set -euo pipefail
 way=${1%_compiled} source=$2 work=$3
 form=skein::skein header_only=True march=()                # linked to the library, for this machine, where the way says so
@@ -68,6 +68,22 @@ case $way in
     project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source" -DSKEIN_ONEDNN=OFF -DSKEIN_MPI=OFF -DSKEIN_CUDA=OFF \
       -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON -DCMAKE_DISABLE_FIND_PACKAGE_xtensor=ON \
       -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON ;;
+
+  cuda)                                    # a file .cu; a small one, since the way is the question
+    command -v nvcc >/dev/null || { echo "no nvcc here: install the CUDA toolkit"; exit 77; }
+    printf '%s\n' '#include <skein/core/text.hpp>' '#include <cstdio>' '#if defined(__x86_64__) && !defined(__SSE4_2__)' '#error "not for this machine"' '#endif' \
+      'int main() { std::puts(skein::text("{} of {}", 1, 2).c_str()); }' >"$work/project/main.cu"
+    cp "$here/cuda/CMakeLists.txt" "$work/project/"
+    if ! cmake -S "$work/project" -B "$work/build" -DSKEIN_FOLDER="$source" >"$work/configure.txt" 2>&1; then
+      cat "$work/configure.txt"
+      if grep -qE 'out: (cuda|nccl)' "$work/configure.txt"; then exit 77; fi
+      exit 1
+    fi
+    cmake --build "$work/build" -v | tee "$work/build.txt"
+    for option in -std=c++20 compute_80 compute_90 -Xcompiler=-march=native; do
+      grep -q -e "$option" "$work/build.txt" || { echo "nvcc is not given $option"; exit 1; }
+    done
+    [ "$("$work/build/my_training")" = "1 of 2" ] ;;
 
   fetch_content)
     command -v git >/dev/null || { echo "no git here: apt install git"; exit 77; }

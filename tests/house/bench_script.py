@@ -84,7 +84,7 @@ def check(repository):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder).resolve()
         (root / "scripts").mkdir()
-        for name in ("bench", "ranks.sh"):
+        for name in ("bench", "paths.sh", "ranks.sh"):
             shutil.copy(repository / "scripts" / name, root / "scripts" / name)
         program(root / "scripts/setup", "exit 0\n")
         program(root / "bin/cmake", "exit 0\n")
@@ -110,6 +110,7 @@ def self_test():
         repository = pathlib.Path(folder)
         program(repository / "scripts/bench", 'mkdir -p build/peer-venv\nfor name; do echo "$name on 1 ranks: $*"; done\n')
         program(repository / "scripts/ranks.sh", "")
+        program(repository / "scripts/paths.sh", "")
         (repository / "bench").mkdir()
         (repository / "bench/two.cpp").write_text('std::puts("two: start it on 2 ranks"); report.wants("half");\n')
         found = check(repository)

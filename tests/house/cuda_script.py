@@ -116,6 +116,13 @@ def main():
         executable(build / "skein_on_gpu", "#!/bin/sh\nexit 77\n")
         none = run("test")
         assert none.returncode == 77 and "no GPU" in none.stdout, none.stdout
+        executable(folder / "bin/nvidia-smi", "#!/bin/sh\necho 'B200, 580, 10.0, 1 MiB'\necho 'H200, 580, 9.0, 1 MiB'\necho 'H200, 580, 9.0, 1 MiB'\n")
+        executable(folder / "bin/nvcc", "#!/bin/sh\nexit 0\n")
+        executable(folder / "bin/cmake", "#!/bin/sh\nexit 1\n")
+        environment["PATH"] = f"{folder}/bin:{environment['PATH']}"
+        both = run("build")
+        assert "build: for 90;100 (" in both.stdout, "architectures of the GPUs that are here are not in their order:\n" + both.stdout
+
         wrong = run("test", "--limt", "60")
         assert wrong.returncode == 2 and "there is no option --limt" in wrong.stderr, wrong.stdout + wrong.stderr
         wrong = run("tests")

@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 HEADERS = ["fmt/format.h", "xsimd/xsimd.hpp", "catch2/catch.hpp", "nlohmann/json.hpp"]
-SCRIPTS = ["bench", "data", "demo", "vendor", "ranks.sh"]
+SCRIPTS = ["bench", "cuda.sh", "data", "demo", "gpu_first_half_hour", "test", "vendor", "paths.sh", "ranks.sh"]
 
 
 def program(path, text):
@@ -21,8 +21,8 @@ def program(path, text):
     path.chmod(0o755)
 
 
-def call(root, user, script, *arguments):
-    environment = dict(os.environ, PATH=f"{root}/bin:{os.environ['PATH']}", CPATH=str(root / "headers"), SKEIN_DATA="sets")
+def call(root, user, script, *arguments, **variables):
+    environment = dict(os.environ, PATH=f"{root}/bin:{os.environ['PATH']}", CPATH=str(root / "headers"), SKEIN_DATA="sets") | variables
     done = subprocess.run(["bash", str(root / "scripts" / script), *arguments], cwd=user, env=environment, capture_output=True,
                           text=True, timeout=60, stdin=subprocess.DEVNULL)
     return done.stdout + done.stderr
@@ -45,6 +45,18 @@ def faults_of(root, user):
     said = call(root, user, "data", "mnist")
     if f"copy the four files of mnist to {user}/sets/mnist" not in said:
         faults.append(f"scripts/data does not look at {user}/sets: {said.strip()}")
+    said = call(root, user, "data", "mnist", SKEIN_DATA="")
+    if f"copy the four files of mnist to {root}/data/mnist" not in said:
+        faults.append(f"scripts/data does not say of {root}/data where it is: {said.strip()}")
+    for script, *arguments in (("cuda.sh", "report"), ("test", "--cuda"), ("bench", "--cuda", "none"), ("gpu_first_half_hour", "2")):
+        folders = {"OUT": f"results_of_{script}", "SKEIN_CUDA_BUILD": f"built_by_{script}"}
+        said = call(root, user, script, *arguments, **folders)
+        if not all((user / folder).is_dir() for folder in folders.values()):
+            faults.append(f"scripts/{script} {' '.join(arguments)} does not see OUT and SKEIN_CUDA_BUILD from {user}: {said.strip()}")
+    for given, wanted in (("environment/python", f"{user}/environment/python"), ("peer_python", "peer_python")):
+        said = call(root, user, "bench", "--peer", SKEIN_PEER_PYTHON=given)
+        if said.split()[-1:] != [wanted]:
+            faults.append(f"scripts/bench --peer takes {given} for another than {wanted}: {said.strip()}")
     return faults
 
 
@@ -54,11 +66,16 @@ def check(repository):
         user.mkdir()
         (root / "scripts").mkdir(parents=True)
         for name in SCRIPTS:
-            shutil.copy(repository / "scripts" / name, root / "scripts" / name)
+            if (repository / "scripts" / name).exists():
+                shutil.copy(repository / "scripts" / name, root / "scripts" / name)
         program(root / "scripts/setup", "exit 0\n")
         program(root / "bench/none.sh", 'echo "$@ of $SKEIN_DATA"\n')
         program(root / "bin/curl", "exit 22\n")
         program(root / "bin/cmake", "exit 0\n")
+        program(root / "bin/nvcc", "exit 1\n")
+        for python in (user / "environment/python", root / "bin/peer_python"):
+            program(python, "exit 0\n")
+        program(root / "bench/cuda/none.cu", "")
         program(root / "bin/mpirun", 'while [ "$1" != -n ]; do shift; done; shift 2; exec "$@"\n')
         program(root / "build/demo/examples/03_mnist_data_parallel", 'echo "$@ of $SKEIN_DATA"\n')
         for header in HEADERS:
@@ -73,7 +90,7 @@ def self_test():
         for name in SCRIPTS:
             program(repository / "scripts" / name, 'cd "$(dirname "$0")/.."\nmkdir -p "$2"\necho "$@"\n')
         found = check(repository)
-        return [] if len(found) == 4 else [f"wanted a fault of each of four scripts, found {found}"]
+        return [] if len(found) == 11 else [f"wanted eleven faults of scripts that go elsewhere, found {found}"]
 
 
 def main():

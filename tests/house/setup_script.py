@@ -10,7 +10,11 @@ import subprocess
 import sys
 import tempfile
 
-APT = """for word in "$@"; do
+APT = """if [ "$APT_LACKS_IT" = all ] && [ "$1" != update ]; then
+  if [ "$1" = policy ]; then echo ' 100 /var/lib/dpkg/status'; exit 0; fi
+  echo "E: Unable to locate package" >&2; exit 100
+fi
+for word in "$@"; do
   if [ "$word" = catch2 ] && [ "$APT_LACKS_IT" = yes ]; then echo "E: Unable to locate package catch2" >&2; exit 100; fi
 done
 if [ "$1" = install ]; then shift; echo "$*" >>"$APT_HAS_INSTALLED"; fi
@@ -48,6 +52,9 @@ def check(repository):
         faults.append(f"scripts/setup installs {installed} where apt does not know catch2, and ends with {code}: {said}")
     if not re.search("^scripts/setup: apt does not know catch2 here", said, re.M):
         faults.append(f"scripts/setup does not name what apt does not know: {said}")
+    installed, said, code = call(script, "all")
+    if code != 1 or "apt has no package lists here (is there a network?)" not in said:
+        faults.append(f"scripts/setup does not say that apt has no package lists, and ends with {code}: {said}")
     return faults
 
 
@@ -55,7 +62,7 @@ def self_test():
     with tempfile.TemporaryDirectory() as folder:
         program(pathlib.Path(folder) / "scripts/setup", "apt-get install catch2 libfmt-dev\n")
         found = check(pathlib.Path(folder))
-        return [] if len(found) == 2 else [f"wanted two faults of a script that asks apt once, found {found}"]
+        return [] if len(found) == 3 else [f"wanted three faults of a script that asks apt once, found {found}"]
 
 
 def main():
