@@ -25,7 +25,9 @@ template <> constexpr KernelNeeds conv2d_needs<Cpu>(const Conv2dGeometry& g) {
 
 /// What every back end offers for a geometry: each device specialises it.
 template <class Device, class Scalar, Conv2dGeometry G> struct Conv2d {
-  static_assert(!std::same_as<Device, Device>, "ops::Conv2d: this device's operations are not included");
+  static_assert(
+      !std::same_as<Device, Device>,
+      "ops::Conv2d: this device's operations are not included; those of Cuda are cuDNN's: -DSKEIN_WITH_CUDNN=1 and -lcudnn");
 };
 
 template <class Scalar, Conv2dGeometry G> struct Conv2d<Cpu, Scalar, G> {

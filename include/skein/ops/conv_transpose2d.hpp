@@ -50,7 +50,9 @@ template <class Call> struct TransposedCalls {
 
 /// What every back end offers for a geometry: each device specialises it.
 template <class Device, class Scalar, Conv2dGeometry G> struct ConvTranspose2d {
-  static_assert(!std::same_as<Device, Device>, "ops::ConvTranspose2d: this device's operations are not included");
+  static_assert(!std::same_as<Device, Device>,
+                "ops::ConvTranspose2d: this device's operations are not included; those of Cuda are cuDNN's: "
+                "-DSKEIN_WITH_CUDNN=1 and -lcudnn");
 };
 
 template <class Scalar, Conv2dGeometry G> struct ConvTranspose2d<Cpu, Scalar, G> {

@@ -84,10 +84,10 @@ template <class Parts> class StepArrays {
     plan::Range range;
     Scalar* values;
   };
-  Part part(int array) {
-    const bool of_weights = array < first_of_optimizer;
-    const DeviceSpan<Scalar, Device> here = of_weights ? of_model(array) : of_optimizer(array);
-    return {of_weights ? plan::Range{0, static_cast<long>(here.size)} : parts_.optimizer.kept(), here.data};
+  Part part(int array) {  // two returns: nvcc 13.0 dies of conditional expressions here, in any program that trains on a GPU
+    if (array >= first_of_optimizer) return {parts_.optimizer.kept(), of_optimizer(array).data};
+    const DeviceSpan<Scalar, Device> all = of_model(array);
+    return {plan::Range{0, static_cast<long>(all.size)}, all.data};
   }
   DeviceSpan<Scalar, Device> of_model(int array) {
     return array == parallel::training_arrays::parameters ? parts_.model->weights().unguarded() : parts_.model->buffers();
