@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/data/npy_pair.hpp>
 
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
@@ -172,6 +176,29 @@ TEST_CASE("A pair that is written over stays as it was for who has mapped it, an
   to_npy(Removes{folder / "none"}, x, y, PackedAs::floats);
   CHECK(served(from_npy<float>(x, y)).labels == std::vector<std::int32_t>(70, 2));
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) CHECK(file.path().extension() == ".npy");
+}
+
+TEST_CASE("A pair stays as it was where its folder cannot be brought to the disk, and no file of another name is taken away") {
+  const support::TemporaryFolder folder;
+  const std::string x = folder / "x.npy", y = folder / "y.npy";
+  const std::vector<float> values(140, 0), other(140, 1);
+  to_npy(from_tensors(values, sk::Extents{1, {2}}, std::vector<int>(70, 1)), x, y, PackedAs::floats);
+  const std::vector<int> labels(70, 2);
+  const auto set = from_tensors(other, sk::Extents{1, {2}}, labels);
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const int free = ::open("/dev/null", O_RDONLY);
+  ::close(free);
+  const rlimit two{static_cast<rlim_t>(free) + 2, before.rlim_max};  // the files of the pair, and none for the folder
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &two) == 0);
+  const std::string text = support::thrown<sk::FileError>([&] { to_npy(set, x, y, PackedAs::floats); });
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK_THAT(text, Contains("the folder cannot be brought to the disk"));
+  CHECK(served(from_npy<float>(x, y)).x == values);
+
+  CHECK_THAT(support::thrown<sk::ArgumentError>([&] { to_npy(set, y + ".before", y, PackedAs::floats); }),
+             Contains("give the samples another name"));
+  CHECK(served(from_npy<float>(x, y)).x == values);
 }
 
 TEST_CASE("Files that are no pair say so") {

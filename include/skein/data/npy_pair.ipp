@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of npy_pair.hpp.
 #pragma once
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "../core/text.hpp"
 #include "../tensor/npy.hpp"
 #include "npy_pair.hpp"
 
@@ -80,14 +82,22 @@ SKEIN_INLINE void begin_npy(AtomicFile& file, char kind, int width, const std::v
 SKEIN_INLINE void commit_pair(AtomicFile& samples, AtomicFile& targets) {
   const std::string& path = targets.path();
   const std::string before = path + ".before";
+  if (samples.path() == before)
+    throw ArgumentError(text(
+        "to_npy: the targets that are in {} go to {} until the new pair is whole: give the samples another name", path, before));
+  const auto number = [&] {  // of the file that has the samples' name
+    struct stat named {};
+    return ::stat(samples.path().c_str(), &named) == 0 ? named.st_ino : ino_t{0};
+  };
   samples.sync(), targets.sync();
+  const ino_t old = number();
   const bool replaces = ::rename(path.c_str(), before.c_str()) == 0;
   if (!replaces && errno != ENOENT) throw FileError(path, -1, "cannot be renamed to make room", errno);
-  if (replaces) skein::detail::sync_folder(skein::detail::parent_of(path));
   try {
+    if (replaces) skein::detail::sync_folder(skein::detail::parent_of(path));
     samples.commit();
-  } catch (...) {
-    if (replaces) (void)::rename(before.c_str(), path.c_str());
+  } catch (...) {  // also behind the new name of the samples: the old targets are not theirs
+    if (replaces && number() == old) (void)::rename(before.c_str(), path.c_str());
     throw;
   }
   targets.commit();
