@@ -154,6 +154,10 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       while (p.heard < step_) receive(p);
     for (Peer& p : peers_)
       if (p.left < p.newest) wait(p, p.send, [&] { return p.left == p.newest; });
+    if constexpr (Bound > 0)
+      for (Peer& p : peers_)
+        while (p.receive && p.receive->poll()) accept(p);
+    check_neighbors();  // of what has come meanwhile; who waits in a collective hears no more of it
   }
   void listen(Peer& p) { (void)p.receive.emplace(this->comm().irecv(DeviceSpan<Scalar>(p.in.data(), p.in.size()), p.rank, tag)); }
   void receive(Peer& p) {
@@ -186,10 +190,16 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       const auto interval = poll_interval(timer.limit());
       if (request && request->wait_for(more ? std::min(interval, std::chrono::nanoseconds(200000)) : interval)) continue;
       timer.start();
-      if (timer.over())
-        comm::fail_all(this->comm(), "Gossip: rank " + std::to_string(this->comm().rank()) + " waits for its neighbour: rank " +
-                                         std::to_string(p.rank) + " did not arrive within " + comm::seconds_text(timer.limit()));
+      if (timer.over()) comm::fail_all(this->comm(), late_text(p) + " within " + comm::seconds_text(timer.limit()));
     }
+  }
+  /// A neighbour has not come, nor gone where this rank's own fit has been ended.
+  std::string late_text(const Peer& p) const {
+    const comm::RankNames names = this->rank_names();
+    if (p.newest >= 0)
+      return "Gossip: " + names.name(this->rank()) + " waits for its neighbour: " + names.name(p.rank) + " did not arrive";
+    return "Gossip: an exception has ended the fit of " + names.name(this->rank()) + " after step " +
+           std::to_string(ended_by_exception - p.newest) + ", and " + names.name(p.rank) + " did not end its own";
   }
   void average() {
     Scalar* x = this->replica().parameters.data;
