@@ -438,8 +438,9 @@ TEST_CASE("Gradients of two scales are not added up, nor divided by a weight", "
   refused(4, "divide_by_weight: the model has no new gradients");
   executor.forward_backward(data.part(2, 4));
   CHECK_THROWS_WITH(executor.forward_backward(data.part(0, 2), {.accumulate = true}),
-                    "forward_backward: the samples of this call have the weight 1 (class_weights, ignore_label) where 2 is their "
-                    "number, and .accumulate adds to a mean of another weight: give each call .of_samples, all samples of the "
+                    "forward_backward: the samples of this call have the weight 1 (class_weights, ignore_label, the loss's own "
+                    "weight()) where 2 is their number, and .accumulate adds to a mean of another weight: give each call "
+                    ".of_samples, all samples of the "
                     "step, and after the last executor.divide_by_weight(sums.weight)");
   refused(4, "divide_by_weight: the model has no new gradients");
   executor.forward_backward(data.part(0, 2));
@@ -452,6 +453,39 @@ TEST_CASE("Gradients of two scales are not added up, nor divided by a weight", "
   executor.divide_by_weight(4);
   CHECK_THROWS_WITH(executor.forward_backward(data.part(3, 6), {.of_samples = 6, .accumulate = true}),
                     Catch::Contains("adds to gradients that divide_by_weight has divided already"));
+}
+
+namespace {
+/// A user's layer that throws on worker 1 while `throws` is set.
+struct ThrowsOnOne {
+  static inline bool throws = false;
+  static constexpr nn::LayerInfo describe(sk::Extents in) { return {.output = in}; }
+  template <class In, class Frame> static void forward(Frame& f) {
+    if (throws && f.context->worker.index == 1) throw std::runtime_error("of the layer");
+    std::copy(f.x, f.x + f.batch * sk::sample_pitch(In::extents), f.y);
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    if (f.dx) std::copy(f.dy, f.dy + f.batch * sk::sample_pitch(In::extents), f.dx);
+  }
+};
+}  // namespace
+
+TEST_CASE("After a call that threw in its pass those that accumulate are not said to have other weights", "[nn]") {
+  sk::Model<nn::Sequential<Linear<3>, ThrowsOnOne>, sk::Shape<2>> model{sk::Seed{1}};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 6, .threads = 2}};
+  const std::vector<float> x(6 * 2, 0.5f);
+  const std::vector<std::int32_t> labels{0, 1, 2, 0, 1, 2};
+  const auto call = [&] {
+    auto gradients = model.gradients();
+    std::fill(gradients.begin(), gradients.end(), 0.f);
+    return executor.forward_backward(sk::BatchView<float>{.x = x.data(), .pitch = 2, .labels = labels.data(), .count = 6},
+                                     {.accumulate = true});
+  };
+  CHECK_NOTHROW(call());
+  ThrowsOnOne::throws = true;
+  CHECK_THROWS_WITH(call(), "of the layer");
+  ThrowsOnOne::throws = false;
+  CHECK_NOTHROW(call());
 }
 
 TEST_CASE("A loop by hand drops other values in each call, the same on each rank, unless it gives a key", "[nn]") {

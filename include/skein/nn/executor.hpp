@@ -178,7 +178,7 @@ class Executor {
     try {
       workers_.run(f);
     } catch (...) {
-      ready_.forget();
+      ready_.forget(), divisor_.forget();
       memory_.abandon_copies();
       if constexpr (sizes.carries_state) reset_states();
       throw;

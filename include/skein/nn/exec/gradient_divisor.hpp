@@ -3,6 +3,7 @@
 // samples before, and the sum of their weights (class_weights, ignore_label) only after its last call.
 #pragma once
 #include <cmath>
+#include <limits>
 
 #include "../../core/error.hpp"
 #include "../../core/text.hpp"
@@ -30,6 +31,8 @@ class GradientDivisor {
     return mean;
   }
 
+  /// A call has thrown in its pass: what the sums have of it nobody knows, and the calls that add to it are not compared.
+  void forget() { weight_ = std::numeric_limits<double>::quiet_NaN(); }
   /// The divisor so far, which `weight` takes the place of. Throws ArgumentError where the gradients have no such divisor.
   double replace(double weight, GradientState state) {
     if (state != GradientState::made && state != GradientState::part)
@@ -56,14 +59,15 @@ class GradientDivisor {
   void check_scale(const ExecutorCall& call, double expected, double own) const {
     if (call.of_samples == 0 && own > 0 && std::abs(own - expected) > 1e-9 * expected)
       throw ArgumentError(text(
-          "forward_backward: the samples of this call have the weight {} (class_weights, ignore_label) where {} is their number, "
-          "and .accumulate adds to a mean of another weight: give each call .of_samples, all samples of the step, and after the "
+          "forward_backward: the samples of this call have the weight {} (class_weights, ignore_label, the loss's own weight()) "
+          "where {} is their number, and .accumulate adds to a mean of another weight: give each call .of_samples, all samples "
+          "of the step, and after the "
           "last executor.divide_by_weight(sums.weight)",
           own, expected));
     if (call.of_samples > 0 && divided_)
       throw ArgumentError(
           "forward_backward: .accumulate adds to gradients that divide_by_weight has divided already: call that after the last "
-          "call of each step");
+          "call of each step, and leave .accumulate out in the first of the next");
   }
 
   double divisor_ = -1;  // 0: there is no one; less: no call was before
