@@ -16,7 +16,7 @@
 // The gate compiles ResNet-20 alone; 32 and 56 are there where tests are not built (-DSKEIN_TESTS=OFF).
 // ctest: --samples 192 --epochs 1 --batch 32 --optimizer all --inverse cholesky --target 0.01 --svg resnet --record resnet.csv
 // ctest expects: speed-up 1.00.*(10,000 . 2,000 images|drawn digits).*the first 192 images, 1 ranks.*resnet_speed_up.svg
-// ctest on 2 ranks: --samples 192 --epochs 1 --batch 32 --optimizer kfac --record resnet.csv --checkpoint kept
+// ctest on 2 ranks: --samples 192 --epochs 1 --batch 32 --optimizer kfac --record resnet.csv
 // ctest on 4 ranks: --samples 96 --epochs 1 --batch 8 --threads 1 --record resnet.csv --svg resnet
 // ctest expects: best accuracy.*speed-up
 // ctest on 2 ranks: --samples 96 --epochs 1 --global-batch 16 --optimizer kfac --kl-clip 0 --inverse cholesky --inverse-rank 9
@@ -162,12 +162,13 @@ std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::
 /// Adds the run to the file and the curve of those recorded there to the plot; the speed-up, as the table has it.
 std::string recorded(const Options& o, const sk::data::SourcedTrainTest& set, const Outcome& one, int ranks,
                      sk::draw::Plot& plot) {
-  if (o.record.empty()) return "-";
   if (!one.went_on_from.empty()) {
-    std::printf("%s: its time is not recorded, since a part of it may be of another number of ranks: it was begun in %s\n",
-                one.optimizer.c_str(), one.went_on_from.c_str());
+    std::printf(
+        "%s: it was begun in %s, so that its time, which is not recorded, and its accuracy may be of other flags and ranks\n",
+        one.optimizer.c_str(), one.went_on_from.c_str());
     return "-";
   }
+  if (o.record.empty()) return "-";
   const auto name = [&](const Options& at) {
     return ex::recorded_settings(at, set.source, static_cast<long>(set.train.size()), one.optimizer);
   };

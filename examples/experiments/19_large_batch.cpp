@@ -9,8 +9,8 @@
 //     19_large_batch --method none --memory 4096
 // ctest: --samples 1280 --epochs 2 --batches 64,256 --seeds 2 --memory 24 --seconds 0.01 --svg large_batch
 // ctest expects: largest batch in 24 MiB.*of the best
-// ctest: --samples 256 --epochs 4 --batches 64 --seeds 2 --memory 8 --seconds 0.01 --method sgd --lr 1000 --json lost.json
-// ctest expects: sgd, batch 64, best test accuracy: .*of 2 diverged
+// ctest: --samples 256 --epochs 4 --batches 16 --seeds 2 --memory 8 --seconds 0.01 --method sgd --lr 1000 --json lost.json
+// ctest expects: sgd, batch 16, best test accuracy: .*of 2 diverged
 // ctest: --batches 64,64
 // ctest expects: --batches has 64 twice
 // ctest: --method none --svg large_batch

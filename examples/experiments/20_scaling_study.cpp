@@ -199,7 +199,8 @@ template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o,
     return std::any_of(all.epochs.begin(), all.epochs.end(), [&](const Epoch& e) { return e.ranks == ranks; });
   };
   for (int n = least_simulated; n <= most_ranks(o, images.size()); n *= 2)
-    if (!has(n)) all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
+    if (!has(n) && (o.global_batch == 0 || o.global_batch % n == 0))
+      all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
   std::sort(all.epochs.begin(), all.epochs.end(), [](const Epoch& a, const Epoch& b) { return a.ranks < b.ranks; });
   return all;
 }
@@ -330,6 +331,7 @@ void check(const Options& o) {
 }
 void check(const Options& o, int ranks, std::int64_t samples) {
   ex::check_at_most("ranks", o.ranks, samples, "samples of an epoch");
+  if (o.global_batch > 0) ex::check_at_most("ranks", o.ranks, o.global_batch, "samples of --global-batch");
   if (o.global_batch > 0) ex::check_at_most("global-batch", o.global_batch, samples / ranks * ranks, "samples of an epoch");
   else ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank");
 }

@@ -22,6 +22,7 @@ CASES = [                                                        # script and wo
     ("test --all --cuda 90", 2, "scripts/test --all by itself", "cuda.sh:"),
     ("test -N", 0, "no test was run", "all passed"),
     ("test --show-only=json-v1 -R a", 0, "no test was run", "all passed"),
+    ("test --all -N", 0, "no test was run", "all passed"),
     ("test -R a", 0, "all passed", "no test was run"),
 ]
 
