@@ -108,6 +108,7 @@ TEST_CASE("LastState is the last of the states, and behind Reversed that of the 
 
 TEST_CASE("Recurrent layers' gradients agree with finite differences", "[nn]") {
   LayerHarness<Rnn<3>, Shape<5, 2>>(3, 2).check_gradients(1e-5);
+  LayerHarness<Rnn<3, Reversed, LastState>, Shape<5, 2>>(3, 2).check_gradients(1e-5);
   LayerHarness<Lstm<9>, Shape<3, 4>>(2).check_gradients(1e-5);
   LayerHarness<Gru<9, Reversed>, Shape<3, 4>>(2, 2).check_gradients(1e-5);
   LayerHarness<Lstm<17, LastState, Reversed>, Shape<4, 2>>(3).check_gradients(1e-5);
