@@ -13,6 +13,7 @@
 #include "skein/device/cuda/captured_graph.hpp"
 #include "skein/device/cuda/launch.hpp"
 #include "support/collectives.hpp"
+#include "support/pretend_nccl.hpp"
 
 namespace sk = skein;
 using namespace std::chrono_literals;
@@ -30,10 +31,6 @@ static_assert(!sk::Reduces<sk::NcclComm, float, collectives::Weighted>);  // a f
 static_assert(!sk::Reduces<sk::NcclComm, std::int16_t, sk::Sum>);         // NCCL has no such type
 static_assert(sk::comm::sound<sk::NcclComm, sk::Cuda>);
 static_assert(sk::comm::can<sk::NcclComm, sk::comm::Capability::captures>);
-
-#if defined(SKEIN_CUDA_ON_HOST)
-extern "C" void skein_pretend_nccl_fail_splits(int n);
-#endif
 
 namespace {
 /// A vector on the rank's device.
