@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from stand_ins import copy_scripts, program
+
 COPIES = "OMPI_MCA_btl_vader_single_copy_mechanism"
 BENCH = f"""echo "${{0##*/}} on ${{RANKS:-1}} ranks: $*"
 echo "copies by ${{{COPIES}:-nothing}}"
@@ -28,12 +30,6 @@ PYTHON = """case "$*" in
   *"-m pip"*|*torch*) echo "no network here" >&2; exit 1 ;;
 esac
 """
-
-
-def program(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/usr/bin/env bash\n" + text)
-    path.chmod(0o755)
 
 
 def call(root, *arguments, **variables):
@@ -83,9 +79,7 @@ def faults_of(root):
 def check(repository):
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder).resolve()
-        (root / "scripts").mkdir()
-        for name in ("bench", "paths.sh", "ranks.sh"):
-            shutil.copy(repository / "scripts" / name, root / "scripts" / name)
+        copy_scripts(repository, root, ("bench", "paths.sh", "ranks.sh"))
         program(root / "scripts/setup", "exit 0\n")
         program(root / "bin/cmake", "exit 0\n")
         program(root / "bin/mpirun", 'while [ "$1" != -n ]; do shift; done; export RANKS=$2; shift 2; exec "$@"\n')

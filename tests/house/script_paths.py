@@ -6,19 +6,14 @@ The scripts run in a copy, among programs that stand for CMake, mpirun and a com
 Usage: script_paths.py <repository> | --self-test"""
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
 
+from stand_ins import copy_scripts, program
+
 HEADERS = ["fmt/format.h", "xsimd/xsimd.hpp", "catch2/catch.hpp", "nlohmann/json.hpp"]
 SCRIPTS = ["bench", "cuda.sh", "data", "demo", "gpu_first_half_hour", "test", "vendor", "paths.sh", "ranks.sh"]
-
-
-def program(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/usr/bin/env bash\n" + text)
-    path.chmod(0o755)
 
 
 def call(root, user, script, *arguments, **variables):
@@ -64,10 +59,7 @@ def check(repository):
     with tempfile.TemporaryDirectory() as folder:
         root, user = pathlib.Path(folder).resolve() / "sources", pathlib.Path(folder).resolve() / "user"
         user.mkdir()
-        (root / "scripts").mkdir(parents=True)
-        for name in SCRIPTS:
-            if (repository / "scripts" / name).exists():
-                shutil.copy(repository / "scripts" / name, root / "scripts" / name)
+        copy_scripts(repository, root, SCRIPTS)
         program(root / "scripts/setup", "exit 0\n")
         program(root / "bench/none.sh", 'echo "$@ of $SKEIN_DATA"\n')
         program(root / "bin/curl", "exit 22\n")

@@ -6,10 +6,11 @@ The scripts run in a copy, among programs that stand for CMake, ctest, mpirun an
 Usage: script_words.py <repository> | --self-test"""
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 import tempfile
+
+from stand_ins import copy_scripts, program
 
 SCRIPTS = ["bench", "demo", "test", "paths.sh", "ranks.sh"]
 CASES = [                                                        # script and words, end status, what it says, what it does not
@@ -27,20 +28,11 @@ CASES = [                                                        # script and wo
 ]
 
 
-def program(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/usr/bin/env bash\n" + text)
-    path.chmod(0o755)
-
-
 def check(repository):
     faults = []
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder).resolve()
-        (root / "scripts").mkdir()
-        for name in SCRIPTS:
-            if (repository / "scripts" / name).exists():
-                shutil.copy(repository / "scripts" / name, root / "scripts" / name)
+        copy_scripts(repository, root, SCRIPTS)
         program(root / "scripts/setup", "exit 0\n")
         program(root / "scripts/cuda.sh", 'echo "cuda.sh: $*"\n')
         program(root / "bin/cmake", "exit 0\n")

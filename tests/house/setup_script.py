@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from stand_ins import program
+
 APT = """if [ "$APT_LACKS_IT" = all ] && [ "$1" != update ]; then
   if [ "$1" = policy ]; then echo ' 100 /var/lib/dpkg/status'; exit 0; fi
   echo "E: Unable to locate package" >&2; exit 100
@@ -19,12 +21,6 @@ for word in "$@"; do
 done
 if [ "$1" = install ]; then shift; echo "$*" >>"$APT_HAS_INSTALLED"; fi
 """
-
-
-def program(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/usr/bin/env bash\n" + text)
-    path.chmod(0o755)
 
 
 def call(script, unknown):

@@ -10,15 +10,11 @@ import subprocess
 import sys
 import tempfile
 
+from stand_ins import program
+
 SYSTEM = "/usr/include /usr/local/include /opt/homebrew/include"
 HEADERS = {"fmt/format.h": "", "fmt/core.h": "#define FMT_VERSION 90100\n", "xsimd/xsimd.hpp": "", "catch2/catch.hpp": "", "nlohmann/json.hpp": ""}
 UNPACK = 'mkdir -p "$3/usr/include/catch2"; : >"$3/usr/include/catch2/catch_all.hpp"\n'    # dpkg-deb -x PACKAGE FOLDER
-
-
-def program(path, text):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("#!/usr/bin/env bash\n" + text)
-    path.chmod(0o755)
 
 
 def headers(folder, changed):
