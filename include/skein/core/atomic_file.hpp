@@ -52,6 +52,8 @@ class AtomicFile {
   /// Everything to the disk, then the new name, then the name to the disk. After it the old file is gone. Throws FileError, and
   /// leaves the old file, also where a write failed before.
   void commit();
+  /// Whether it has its new name: commit() may still throw where that is not brought to the disk.
+  bool committed() const { return file_ < 0; }
 
  private:
   [[noreturn]] void fail(long long offset, const char* what) const;

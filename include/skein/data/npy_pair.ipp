@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of npy_pair.hpp.
 #pragma once
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -85,19 +84,14 @@ SKEIN_INLINE void commit_pair(AtomicFile& samples, AtomicFile& targets) {
   if (samples.path() == before)
     throw ArgumentError(text(
         "to_npy: the targets that are in {} go to {} until the new pair is whole: give the samples another name", path, before));
-  const auto number = [&] {  // of the file that has the samples' name
-    struct stat named {};
-    return ::stat(samples.path().c_str(), &named) == 0 ? named.st_ino : ino_t{0};
-  };
   samples.sync(), targets.sync();
-  const ino_t old = number();
   const bool replaces = ::rename(path.c_str(), before.c_str()) == 0;
   if (!replaces && errno != ENOENT) throw FileError(path, -1, "cannot be renamed to make room", errno);
   try {
     if (replaces) skein::detail::sync_folder(skein::detail::parent_of(path));
     samples.commit();
-  } catch (...) {  // also behind the new name of the samples: the old targets are not theirs
-    if (replaces && number() == old) (void)::rename(before.c_str(), path.c_str());
+  } catch (...) {
+    if (replaces && !samples.committed()) (void)::rename(before.c_str(), path.c_str());
     throw;
   }
   targets.commit();
