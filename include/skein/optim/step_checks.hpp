@@ -44,7 +44,7 @@ inline void check_step(const StepOptions& o) {
 }
 /// The norm to clip by in one step: what was asked for the step, or what O begins with. Throws ArgumentError for both.
 template <class O> double clip_norm_of(const O& o, double asked) {
-  if constexpr (clips_first<O>) {
+  if constexpr (HasClipNorm<O>) {
     if (asked > 0)
       throw ArgumentError(".clip_norm and a ClipNorm in the optimizer's chain would clip twice: leave one of them out");
     return o.clip_norm();

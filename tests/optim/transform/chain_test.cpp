@@ -109,5 +109,5 @@ TEST_CASE("What makes a stage is known of the type", "[optim]") {
   const auto norm = optim::chain(optim::ClipValue{}, optim::ClipNorm{1}, optim::Sgd{});
   STATIC_REQUIRE(optim::has_stages<std::remove_const_t<decltype(norm)>>);
   STATIC_REQUIRE_FALSE(optim::needs_tensors<std::remove_const_t<decltype(norm)>>);
-  STATIC_REQUIRE_FALSE(optim::clips_first<std::remove_const_t<decltype(norm)>>);
+  STATIC_REQUIRE_FALSE(optim::HasClipNorm<std::remove_const_t<decltype(norm)>>);
 }

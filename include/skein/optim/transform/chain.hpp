@@ -164,7 +164,7 @@ template <class O, class... Ts> consteval bool assert_chain() {
   else if constexpr (((Ts::needs == Needs::curvature) + ... + 0) > 1)
     static_assert(is_a_chain<O, Ts...>,
                   "a chain has one transform that needs curvature (Kfac): a second one would undo the first");
-  else if constexpr (has_stages<O> || clips_first<O>)
+  else if constexpr (has_stages<O> || HasClipNorm<O>)
     static_assert(
         is_a_chain<O, Ts...>,
         "a chain within a chain would lose its transforms of tensors and norms: write all transforms and the optimizer in "

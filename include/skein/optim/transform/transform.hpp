@@ -109,9 +109,7 @@ template <class O> inline constexpr bool needs_host_tensors = chain_needs<O>.hos
 template <class O> inline constexpr bool needs_norms = chain_needs<O>.norms > 0;
 /// Does one of them precondition by the curvature that a step collects?
 template <class O> inline constexpr bool needs_curvature = chain_needs<O>.curvatures > 0;
-/// O has clip_norm(), by which a step clips before its passes: a chain whose head is a ClipNorm.
+/// O begins with a norm to clip by, clip_norm(): a chain whose head is a ClipNorm.
 template <class O> concept HasClipNorm = requires(const O& o) { o.clip_norm(); };
-/// Does O begin with a norm to clip by?
-template <class O> inline constexpr bool clips_first = HasClipNorm<O>;
 
 }  // namespace skein::inline SKEIN_ABI::optim

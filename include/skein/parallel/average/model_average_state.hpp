@@ -30,7 +30,7 @@ template <class When, class Outer, class Comm, class Scalar, class Device> class
       Base::capabilities | Capabilities{Capability::averages_weights, Capability::keeps_state};
   static constexpr bool local_sums = true;
   static constexpr bool has_outer = !std::same_as<Outer, PlainAverage>;
-  static_assert(!optim::has_stages<Outer> && !optim::clips_first<Outer>,
+  static_assert(!optim::has_stages<Outer> && !optim::HasClipNorm<Outer>,
                 "an outer optimizer of ModelAverage is one pass over a fragment: its chain takes elementwise transforms alone");
   using Request = decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<Scalar, Device>>(), Sum{}));
 
