@@ -331,9 +331,12 @@ void check(const Options& o) {
 }
 void check(const Options& o, int ranks, std::int64_t samples) {
   ex::check_at_most("ranks", o.ranks, samples, "samples of an epoch");
-  if (o.global_batch > 0) ex::check_at_most("ranks", o.ranks, o.global_batch, "samples of --global-batch");
-  if (o.global_batch > 0) ex::check_at_most("global-batch", o.global_batch, samples / ranks * ranks, "samples of an epoch");
-  else ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank");
+  if (o.global_batch > 0) {
+    ex::check_at_most("ranks", o.ranks, o.global_batch, "samples of --global-batch");
+    ex::check_at_most("global-batch", o.global_batch, samples / ranks * ranks, "samples of an epoch");
+  } else {
+    ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank");
+  }
 }
 
 }  // namespace

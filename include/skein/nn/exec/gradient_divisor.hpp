@@ -47,8 +47,7 @@ class GradientDivisor {
     if (!(divisor_ > 0))
       throw ArgumentError(
           "divide_by_weight: the calls of this step have made no part of one mean: give each the same .of_samples, all samples "
-          "of "
-          "the step, and no .scale, and leave .accumulate out in the first");
+          "of the step, and no .scale, and leave .accumulate out in the first");
     const double before = divisor_;
     if (weight > 0) divisor_ = weight;
     divided_ = true;
@@ -61,8 +60,7 @@ class GradientDivisor {
       throw ArgumentError(text(
           "forward_backward: the samples of this call have the weight {} (class_weights, ignore_label, the loss's own weight()) "
           "where {} is their number, and .accumulate adds to a mean of another weight: give each call .of_samples, all samples "
-          "of the step, and after the "
-          "last executor.divide_by_weight(sums.weight)",
+          "of the step, and after the last executor.divide_by_weight(sums.weight)",
           own, expected));
     if (call.of_samples > 0 && divided_)
       throw ArgumentError(

@@ -67,8 +67,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     }
     for (Peer& p : peers_) {
       while (p.heard < step_ && step_ - p.heard > Bound) receive(p);
-      if constexpr (Bound > 0)
-        while (p.receive && p.receive->poll()) accept(p);
+      accept_all(p);
       ahead_ = std::max(ahead_, step_ - p.heard);
     }
     // Another policy may hold this rank until its neighbours have come. What has begun leaves meanwhile, but what follows it is
@@ -154,9 +153,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       while (p.heard < step_) receive(p);
     for (Peer& p : peers_)
       if (p.left < p.newest) wait(p, p.send, [&] { return p.left == p.newest; });
-    if constexpr (Bound > 0)
-      for (Peer& p : peers_)
-        while (p.receive && p.receive->poll()) accept(p);
+    for (Peer& p : peers_) accept_all(p);
     check_neighbors();  // of what has come meanwhile; who waits in a collective hears no more of it
   }
   void listen(Peer& p) { (void)p.receive.emplace(this->comm().irecv(DeviceSpan<Scalar>(p.in.data(), p.in.size()), p.rank, tag)); }
@@ -175,6 +172,11 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     p.receive.reset();
     if (Bound > 0 && !p.over()) listen(p);
   }
+  /// What has come of those that are listened for beside the steps.
+  void accept_all(Peer& p) {
+    if constexpr (Bound > 0)
+      while (p.receive && p.receive->poll()) accept(p);
+  }
   /// Waits for a message from or to p; meanwhile whatever else can leave or come does: p may wait for a rank that waits for it.
   template <class Done> void wait(Peer& p, std::optional<Request>& request, Done&& done) {
     comm::Deadline timer(comm::deadline(this->comm()));
@@ -183,8 +185,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       for (Peer& q : peers_) {
         send(q);
         more = more || q.begun != q.newest;
-        if constexpr (Bound > 0)
-          while (&q.receive != &request && q.receive && q.receive->poll()) accept(q);
+        if (&q.receive != &request) accept_all(q);
       }
       if (done()) return;
       const auto interval = poll_interval(timer.limit());
