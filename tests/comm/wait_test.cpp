@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waiting: whether ranks spin, by the cores that they may run on.
+// Waiting: whether ranks spin, by the cores that they may run on; what a deadline counts.
 #include "skein/comm/wait.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <chrono>
+#include <thread>
 #include <vector>
 
 namespace comm = skein::comm;
@@ -21,4 +23,30 @@ TEST_CASE("ranks spin where the cores of all of them are as many as they are") {
   CHECK(comm::spins_of(std::vector{cores({1500}), cores({8000})}) > 0);
   CHECK(comm::spins_of(std::vector{cores({8000}), cores({8000})}) == 0);
   CHECK(skein::own_cores().count() == skein::available_cores());
+}
+
+TEST_CASE("a clock counts the time between two looks up to its longest, and a deadline a quarter of itself") {
+  const auto sleep = [](int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); };
+  comm::AwakeClock clock(0.1);
+  CHECK(clock.now() == 0);
+  sleep(20);
+  const double first = clock.now();
+  CHECK(first >= 0.02);
+  CHECK(first <= 0.1);
+  sleep(300);
+  CHECK(clock.now() - first <= 0.1000001);
+
+  comm::Deadline timer(0.4);
+  sleep(500);
+  CHECK(timer.waited() == 0);
+  CHECK_FALSE(timer.over());
+  timer.start();
+  for (const bool over : {false, false, false, true}) {
+    sleep(500);
+    CHECK(timer.over() == over);
+  }
+  timer.stop();
+  CHECK_FALSE(timer.over());
+  timer.start();
+  CHECK(timer.waited() < 0.4);
 }

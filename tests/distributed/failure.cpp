@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/processes.hpp"
 #include "../support/temporary_folder.hpp"
 
 namespace cases = failure_cases;
@@ -103,6 +104,31 @@ TEST_CASE("a call of all ranks that one process makes alone is named, and who ha
     if (rank != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1800));  // it is there, and does something else
   });
   if (rank == 0) CHECK_THAT(text, Catch::Contains(cases::alone_text(what, size)));
+}
+
+TEST_CASE("ranks that were stopped together, for longer than the deadline, go on", "[distributed]") {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 2) return;
+  const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
+  const std::string text = of_all(transport, 4, [](sk::MpiComm& world) {
+    const std::vector<pid_t> ranks = world.all_gather(::getpid());
+    world.barrier();
+    std::optional<support::Child> stops;
+    if (world.rank() == 0)
+      stops = support::start_process([ranks] {
+        ::usleep(50000);
+        for (const pid_t r : ranks) ::kill(r, SIGSTOP);
+        ::usleep(5000000);
+        for (const pid_t r : ranks) ::kill(r, SIGCONT);
+        return std::string("let run");
+      });
+    for (int i = 0; world.rank() == 1 && i < 100; ++i) ::usleep(10000);  // the other waits before and after both stand still
+    const int sum = world.all_reduce(world.rank() + 1);
+    const std::string stopped = stops ? support::wait_for(*stops) : "let run";
+    throw std::runtime_error(std::to_string(sum) + ", " + stopped);
+  });
+  CHECK(text == "3, let run");
 }
 
 TEST_CASE("an exception that passes through a call that was started ends the others at once", "[distributed]") {

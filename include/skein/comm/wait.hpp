@@ -83,23 +83,35 @@ inline bool wait_for(const Need& need, int spins, Reach reach, std::chrono::nano
   return need.met();
 }
 
-/// The clock of one wait: started when the wait turns long, stopped when something has moved.
+/// Seconds of whoever looks at it often: from one look to the next they are at most `longest`. A process that was stopped
+/// (Ctrl-Z, `scontrol suspend`, a debugger) has not waited for the others in that time: they may have stood still as well.
+class AwakeClock {
+ public:
+  explicit AwakeClock(double longest) : longest_(longest) {}
+  double now();
+
+ private:
+  double longest_, last_ = 0, awake_ = 0;
+};
+
+/// The clock of one wait: started when the wait turns long, stopped when something has moved. Looked at every 20 ms or so.
 class Deadline {
  public:
-  explicit Deadline(double seconds) : seconds_(seconds) {}
+  explicit Deadline(double seconds) : seconds_(seconds), clock_(seconds < 2 ? seconds / 4 : 0.5) {}
   void start();
   void stop() { running_ = false; }
-  double waited() const;
-  bool over() const { return running_ && waited() >= seconds_; }
+  double waited();
+  bool over() { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }
   /// How long one sleep may be: short enough to see failures, and never beyond the deadline by much.
-  std::chrono::nanoseconds sleep_interval() const {
+  std::chrono::nanoseconds sleep_interval() {
     const double left = seconds_ - waited();
     return std::chrono::nanoseconds(static_cast<long long>(1e9 * (left < 0.0005 ? 0.0005 : left < 0.02 ? left : 0.02)));
   }
 
  private:
   double seconds_;
+  AwakeClock clock_;
   bool running_ = false;
   double since_ = 0;
 };

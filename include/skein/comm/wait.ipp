@@ -6,11 +6,18 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE void Deadline::start() {
-  if (!running_) since_ = seconds_now(), running_ = true;
+SKEIN_INLINE double AwakeClock::now() {
+  const double before = last_;
+  last_ = seconds_now();
+  if (before > 0) awake_ += last_ - before < longest_ ? last_ - before : longest_;
+  return awake_;
 }
 
-SKEIN_INLINE double Deadline::waited() const { return running_ ? seconds_now() - since_ : 0.0; }
+SKEIN_INLINE void Deadline::start() {
+  if (!running_) since_ = clock_.now(), running_ = true;
+}
+
+SKEIN_INLINE double Deadline::waited() { return running_ ? clock_.now() - since_ : 0.0; }
 
 SKEIN_INLINE std::string seconds_text(double s) {
   char text[32];

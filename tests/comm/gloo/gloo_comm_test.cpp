@@ -348,7 +348,7 @@ TEST_CASE("what moves and takes longer than the deadline is not missed") {
     std::atomic<bool> over{false};
     if (world.rank() == 0)
       slows = std::thread([&] {  // 15 times rank 1 stands still for a while, and is let run until some more has come
-        for (std::size_t i = 1; i <= 15; ++i) {
+        for (std::size_t i = 1; i <= 15 && !over; ++i) {
           while (!over && std::atomic_ref(data[i << 23]) != 'b') ::usleep(200);
           ::kill(processes[1], SIGSTOP), ::usleep(100000);
           ::kill(processes[1], SIGCONT);
@@ -365,6 +365,32 @@ TEST_CASE("what moves and takes longer than the deadline is not missed") {
     return text + data.front() + data.back();
   });
   CHECK(said == std::vector<std::string>{"bb", "bb"});
+}
+
+TEST_CASE("ranks that were stopped together, for longer than the deadline, go on") {
+  const bool shared = GENERATE(true, false), by_control = !shared && GENERATE(false, true);
+  const support::TemporaryFolder folder;
+  const std::string file = folder / "meeting";
+  const auto rank = [&](int r) {
+    return support::start_process([=]() -> std::string {
+      sk::GlooComm world = sk::GlooComm::from_file(file, r, 2, options(shared, 4));
+      world.barrier();
+      if (r == 1) {  // arrives a second of its own time later: the other waits for it before and after both stand still
+        std::ofstream(file + ".now").flush();
+        for (int i = 0; i < 100; ++i) ::usleep(10000);
+      }
+      return by_control ? std::to_string(world.split(0).size()) : sum_of(world);
+    });
+  };
+  const support::Child zero = rank(0), one = rank(1);
+  for (int i = 0; i < 2000 && ::access((file + ".now").c_str(), F_OK) != 0; ++i) ::usleep(10000);
+  ::usleep(50000);
+  ::kill(zero.pid, SIGSTOP), ::kill(one.pid, SIGSTOP);
+  ::usleep(5000000);
+  ::kill(zero.pid, SIGCONT), ::kill(one.pid, SIGCONT);
+  const std::string right = by_control ? "2" : "3";
+  CHECK(support::wait_for(zero) == right);
+  CHECK(support::wait_for(one) == right);
 }
 
 TEST_CASE("a call of large values is started without waiting for the others") {

@@ -35,9 +35,9 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
   lock.unlock();
   send({Kind::Exchange, group, number, limit, std::move(payload)});
   lock.lock();
-  const auto over =
-      std::chrono::steady_clock::now() + std::chrono::duration<double>(std::min(1e8, limit + std::max(3.0, limit / 2)));
-  while (!answer_ && !verdict(group) && std::chrono::steady_clock::now() < over) {
+  AwakeClock clock(1.5);
+  const double over = clock.now() + limit + std::max(3.0, limit / 2);
+  while (!answer_ && !verdict(group) && clock.now() < over) {
     (void)arrived_.wait_for(lock, Progress::nap(nullptr, std::chrono::seconds(1)), [&] { return answer_ || verdict(group); });
     lock.unlock();
     Progress::move_others(nullptr);

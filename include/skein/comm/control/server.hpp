@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "../wait.hpp"
 #include "coordinator_state.hpp"
 #include "socket.hpp"
 
@@ -46,6 +47,7 @@ class Server {
   std::vector<Peer> peers_;
   std::string host_;
   Descriptor wake_, woken_;
+  AwakeClock clock_{0.5};  // of what is due
   std::atomic<double> stop_at_{1e18};
   double timer_ = 5;
   std::thread thread_;

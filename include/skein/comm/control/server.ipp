@@ -29,6 +29,11 @@ SKEIN_INLINE Server::~Server() {
   thread_.join();
 }
 
+/// Milliseconds until something is due; at most 200, which the clock sees as what they are. -1: nothing will be.
+inline int longest_wait(double seconds) {
+  return seconds > 1e17 ? -1 : static_cast<int>(std::min(200.0, std::max(0.0, 1000 * seconds) + 1));
+}
+
 SKEIN_INLINE void Server::serve() {
   bool told = false;
   while (true) {
@@ -36,7 +41,7 @@ SKEIN_INLINE void Server::serve() {
       return serve_until_the_end();
     } catch (const std::exception& e) {  // this thread must not end the process: all ranks are told, once
       if (!std::exchange(told, true) && !coordinator_state_.failed()) {
-        coordinator_state_.take(0, {Kind::Fail, 0, 0, 0, std::string("the coordinator failed: ") + e.what()}, now());
+        coordinator_state_.take(0, {Kind::Fail, 0, 0, 0, std::string("the coordinator failed: ") + e.what()}, clock_.now());
         continue;
       }
       for (Peer& p : peers_) p.open = false, p.fd = Descriptor();
@@ -57,9 +62,7 @@ SKEIN_INLINE void Server::serve_until_the_end() {
       polled[i] = {peers_[i].open ? peers_[i].fd.get() : -1, static_cast<short>(POLLIN | (peers_[i].out.empty() ? 0 : POLLOUT)),
                    0};
     polled.back() = {woken_.get(), POLLIN, 0};
-    const double next = std::min(coordinator_state_.next_due(), stop);
-    const int wait = next > 1e17 ? -1 : static_cast<int>(std::min(1000.0, std::max(0.0, 1000 * (next - t)) + 1));
-    (void)::poll(polled.data(), polled.size(), wait);
+    (void)::poll(polled.data(), polled.size(), longest_wait(std::min(coordinator_state_.next_due() - clock_.now(), stop - t)));
     if (polled.back().revents) {
       char some[16];
       (void)!::read(woken_.get(), some, sizeof some);
@@ -69,7 +72,7 @@ SKEIN_INLINE void Server::serve_until_the_end() {
       if (polled[i].revents & POLLOUT) flush(peers_[i]);
       if (polled[i].revents & (POLLIN | POLLHUP | POLLERR)) receive(static_cast<int>(i));
     }
-    coordinator_state_.tick(now());
+    coordinator_state_.tick(clock_.now());
   }
 }
 
@@ -84,10 +87,11 @@ SKEIN_INLINE void Server::receive(int rank) {
   Peer& p = peers_[static_cast<std::size_t>(rank)];
   bool ended = !read_available(p.fd.get(), p.reader);
   try {
-    while (std::optional<Frame> f = p.reader.next()) coordinator_state_.take(rank, std::move(*f), now());
+    while (std::optional<Frame> f = p.reader.next()) coordinator_state_.take(rank, std::move(*f), clock_.now());
   } catch (const Error& e) {
     coordinator_state_.take(
-        rank, {Kind::Fail, 0, 0, 0, "the coordinator cannot understand rank " + std::to_string(rank) + ": " + e.what()}, now());
+        rank, {Kind::Fail, 0, 0, 0, "the coordinator cannot understand rank " + std::to_string(rank) + ": " + e.what()},
+        clock_.now());
     deliver();  // this rank hears it too, before its connection is closed
     ended = true;
   }

@@ -206,7 +206,7 @@ class GlooEngine final : Progress {
   }
   /// True where no time is to be looked at. `turn`: how often nothing has moved; of a collective in shared memory, that a sleep
   /// has come to its end.
-  bool sleep(const Deadline& timer, int& turn, std::uint64_t number, const Ticket* message) {
+  bool sleep(Deadline& timer, int& turn, std::uint64_t number, const Ticket* message) {
     const std::chrono::nanoseconds interval = nap(this, timer.sleep_interval());
     if (connections_) {
       if (!message) return connections_->collectives().wait(number, interval);

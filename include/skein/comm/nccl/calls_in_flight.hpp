@@ -7,6 +7,7 @@
 #include "../../device/cuda/stream.hpp"
 #include "../control/watch.hpp"
 #include "../request.hpp"
+#include "../wait.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -42,7 +43,7 @@ class CallsInFlight {
 
   /// The call runs from now on. `name` in place of the signature's text, where it has one.
   void start(std::uint64_t number, const Signature& what, const char* name) {
-    (*this)[number].watched = watch_.start(what, control::now(), name);
+    (*this)[number].watched = watch_.start(what, clock_.now(), name);
     running_[running_tail_++ % running_.size()] = static_cast<std::uint8_t>(number % most);
   }
   /// Calls that the device has done run no longer.
@@ -51,14 +52,17 @@ class CallsInFlight {
       const Call& c = calls_[running_[running_head_ % running_.size()]];
       if (!c.recorded || !c.end.done()) return;
       ++running_head_;
-      watch_.finish_oldest(control::now());
+      watch_.finish_oldest(clock_.now());
     }
   }
+  /// The oldest call, once, when it has taken `limit` seconds.
+  auto overdue(double limit) { return watch_.overdue(clock_.now(), limit); }
   control::CallWatch& watch() { return watch_; }
 
  private:
   std::array<Call, most> calls_;
   std::uint64_t count_ = 0;
+  AwakeClock clock_{0.5};
   control::CallWatch watch_;
   std::array<std::uint8_t, 128> running_{};  // places of the calls of the watch
   std::uint64_t running_head_ = 0, running_tail_ = 0;

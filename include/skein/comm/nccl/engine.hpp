@@ -166,7 +166,7 @@ class NcclEngine final : public control::Watched {
         const ncclResult_t state = handle_.state(lock);
         if (state != ncclSuccess && state != ncclInProgress)
           wrong = nccl_text(state, "NCCL", calls_.watch().waits_in(), handle_.get());
-        else if (const auto late = calls_.watch().overdue(control::now(), client_->deadline()))
+        else if (const auto late = calls_.overdue(client_->deadline()))
           client_->report_overdue(group_, late->call, client_->deadline(), late->what);
       } catch (const Error& e) { wrong = e.what(); }
     }
