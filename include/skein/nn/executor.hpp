@@ -167,9 +167,7 @@ class Executor {
   /// of training from now on, or of an evaluation. Does not wait.
   void begin(const View& batch, const nn::PassCall& call, bool evaluation = false) {
     step_memory_.turn_to(evaluation);
-    if constexpr (!on_host<Device>)
-      step_memory_.begin(
-          {.key = call.key, .global_first = static_cast<std::uint64_t>(batch.first), .loss_scale = call.loss_scale});
+    if constexpr (!on_host<Device>) step_memory_.begin(nn::step_values(call, batch.first));
   }
 
   /// One parallel region, in which every worker calls the parts. After an exception of any worker the next region begins afresh.

@@ -142,8 +142,7 @@ template <class Model, class Loss> class StageExecutor final
   void begin([[maybe_unused]] int slot) {
     if constexpr (!on_host<Device>) {
       const Slot& s = slots_[at(slot)];
-      step_memory_.begin(
-          {.key = s.call.key, .global_first = static_cast<std::uint64_t>(s.first), .loss_scale = s.call.loss_scale});
+      step_memory_.begin(step_values(s.call, s.first));
       state(slot).run.context.values = step_memory_.values();
     }
   }

@@ -10,6 +10,11 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+/// What a device reads of a call; `first`: the first sample of this rank, in the global batch.
+template <class Call> constexpr ops::StepValues step_values(const Call& call, long first) {
+  return {.key = call.key, .global_first = static_cast<std::uint64_t>(first), .loss_scale = call.loss_scale};
+}
+
 template <class Device> class StepMemory;
 
 template <> class StepMemory<Cpu> {

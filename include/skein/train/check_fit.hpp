@@ -63,6 +63,18 @@ inline void check_fit_options(const FitOptions& options) {
         text("fit: .checkpoint.keep is {}: keep 2 or more, so that there is one before the last, which may be damaged", o.keep));
 }
 
+/// What the options say of every step is the step's from here on. Throws ArgumentError for what would do nothing, or act twice.
+template <class TrainStep> void take_step_options(TrainStep& step, const FitOptions& options) {
+  (void)optim::clip_norm_of(step.optimizer().optimizer(), options.clip_norm);  // not twice
+  if (options.step.accumulate < 1) throw ArgumentError("fit: .step.accumulate must be at least 1 batch a step");
+  if (!options.step.loss_scaling) return;
+  if constexpr (std::decay_t<decltype(step.model())>::scales_loss) step.set_loss_scaling(*options.step.loss_scaling);
+  else
+    throw ArgumentError(
+        "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave it "
+        "out");
+}
+
 }  // namespace skein::inline SKEIN_ABI::train::detail
 
 SKEIN_END_COLD

@@ -47,7 +47,6 @@ template <class T> concept BindsTraining = requires(T& t, const T& c) {
 /// Makes steps for a Trainer, evaluates, and has what is saved of a training.
 template <class T> concept IsTrainStep = BindsTraining<T> &&
     requires(T& t, const T& c, const data::Batch<typename T::Scalar>& batch, long samples, std::int64_t steps) {
-  { T::virtual_shards } -> std::convertible_to<int>;
   t.reserve(ExecutorOptions{});  // memory for batches of .capacity samples
   { c.reserved() } -> std::same_as<bool>;
   { c.capacity() } -> std::convertible_to<long>;

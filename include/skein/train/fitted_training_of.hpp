@@ -55,7 +55,7 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
                .local_ranks = state.local_ranks(),
                .part = state.rank(),
                .parts = state.ranks(),
-               .virtual_shards = TrainStep::virtual_shards,
+               .virtual_shards = PolicyState::virtual_shards,
                .local_sums = PolicyState::local_sums,
                .labels = has_accuracy(train_step_.loss()),
                .labels_each = labels ? nn::labels_each(Model::output_extents) : 1,
@@ -100,7 +100,7 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
     else return false;
   }
   double gradient_norm() override {
-    if constexpr (leaves_out && TrainStep::virtual_shards == 0) return norm_of_gradients(train_step_);
+    if constexpr (leaves_out && PolicyState::virtual_shards == 0) return norm_of_gradients(train_step_);
     else return train_step_.gradient_norm();
   }
   std::string first_not_finite(const data::Batch<Scalar>& batch) override {

@@ -44,8 +44,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   using State = StepState<Parts>;
   using Executor = typename Parts::Executor;
 
-  /// Virtual shards of a policy that has such; 0: none.
-  static constexpr int virtual_shards = PolicyState::virtual_shards;
   static_assert((assert_step<Model, Optimizer, PolicyState>(), true));
 
   /// Initial weights are agreed here: all ranks make their TrainStep at the same time.
@@ -63,7 +61,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void reserve(ExecutorOptions options) {
     nn::check_reserve(options);
     if (options.threads == 0) options.threads = threads();
-    if constexpr (virtual_shards > 0) options.shards = SumShards::share(parts_);
+    SumShards::ask(parts_, options);
     options.first_trained = parts_.optimizer.first_trained();
     auto& executor = parts_.executor;
     parts_.device.forget();  // of all ranks, whether or not this one has room: the thread may be another than launched steps
@@ -80,9 +78,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
          .labels = Loss::target == nn::TargetKind::label ? n * labels_each : 0,
          .targets = Loss::target == nn::TargetKind::vector ? n * nn::batch_rows<Model, Loss>().target_pitch : 0});
     parts_.buffers.reserve(model().buffers(), model().where());
-    parts_.update_memory.reserve(*made, Parts::stored, virtual_shards > 0);
+    parts_.update_memory.reserve(*made, Parts::stored, SumShards::used<Parts>);
     parts_.curvature.attach(*made);
-    if constexpr (virtual_shards > 0) parts_.policy_state.set_partial_sums(made->subtree_sums());
+    SumShards::attach(parts_, *made);
     executor = std::move(made), asked_ = options;  // now that all is there: else the next call would take a part for all
   }
 
@@ -93,7 +91,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   template <class Batch> Sums step(const Batch& given, const optim::StepOptions& options = {}) {
     check_step_batch(parts_, given, true);
     optim::check_step(options);
-    if constexpr (virtual_shards > 0) SumShards::check(parts_, given);
+    if constexpr (SumShards::used<Parts>) SumShards::check(parts_, given);
     [[maybe_unused]] const auto here = parts_.executor->step_memory().enter();
     optim::join_accumulation(options.accumulate, accumulated_);
     const auto& batch = parts_.device.upload(given, batch_use(parts_));
@@ -222,7 +220,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (accumulated_ == 0)
       expected_weight_ = Executor::expected_batch_weight(options.samples_of(batch.global_count)), samples_ = 0;
     samples_ += static_cast<long>(batch.count);
-    const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);
+    const double clip = optim::clip_norm_of(parts_.optimizer.optimizer(), options.clip_norm);  // may throw: before it counts
     const bool exchange = options.update && parts_.policy_state.synchronizes_gradients();
     if (options.update) ++step_;
     return {.batch = &batch,

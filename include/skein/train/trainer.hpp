@@ -67,15 +67,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (options.epochs < 1)
       throw ArgumentError(text("fit: .epochs is {}: give 1 or more passes over the training data", options.epochs));
     optim::check_trains(optim::groups_of(train_step_.optimizer().optimizer()), Model::program);
-    (void)optim::clip_norm_of(train_step_.optimizer().optimizer(), options.clip_norm);  // not twice
-    if (options.step.accumulate < 1) throw ArgumentError("fit: .step.accumulate must be at least 1 batch a step");
-    if (options.step.loss_scaling) {
-      if constexpr (Model::scales_loss) train_step_.set_loss_scaling(*options.step.loss_scaling);
-      else
-        throw ArgumentError(
-            "fit: .step.loss_scaling is for models whose activations are stored in 16 bits, as those of precision::fp16: leave "
-            "it out");
-    }
+    train::detail::take_step_options(train_step_, options);
     if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train::check_served(train_step_, options);
     if (policy_state().serves()) return serve(options);
     if (options.validate) train::check_data<Model, Loss>(options.validate, "validation");

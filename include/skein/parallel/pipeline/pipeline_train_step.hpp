@@ -30,7 +30,6 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   using Device = typename Model::device;
   using Sums = nn::LossSums;
   using PolicyState = PipelinePolicyState<Scalar, Device>;
-  static constexpr int virtual_shards = 0;
   static_assert(
       on_host<Device> || !optim::has_stages<Optimizer>,
       "Pipeline: a stage on a GPU takes ClipNorm at the head of its chain and elementwise transforms: one that needs tensors "

@@ -18,6 +18,14 @@ struct SumShards {
     return true;
   }
 
+  /// What a new executor is asked for, and what the policy then sums of it. Of other policies nothing.
+  template <class Parts> static void ask([[maybe_unused]] const Parts& parts, [[maybe_unused]] ExecutorOptions& options) {
+    if constexpr (used<Parts>) options.shards = share(parts);
+  }
+  template <class Parts, class Executor> static void attach([[maybe_unused]] Parts& parts, [[maybe_unused]] Executor& executor) {
+    if constexpr (used<Parts>) parts.policy_state.set_partial_sums(executor.subtree_sums());
+  }
+
   /// Which of the shards are this rank's.
   template <class Parts> static plan::VirtualShards share(const Parts& parts) {
     return plan::virtual_shards(Parts::PolicyState::virtual_shards, parts.policy_state.ranks(), parts.policy_state.rank());
