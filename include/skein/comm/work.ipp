@@ -7,6 +7,22 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
 
+/// A rank's slice of what all reduce, from all of them to those that receive.
+inline void fold_own_slice(int rank, int ranks, OfRank<const CollectiveCall&> post, Pointers& p) {
+  const CollectiveCall& own = post(rank);
+  const Piece s = slice_of(own.signature.count, own.signature.element, rank, ranks);
+  if (s.count == 0) return;
+  const std::size_t at = own.bytes(s.offset);
+  int targets = 0;
+  for (int r = 0; r < ranks; ++r) {
+    const CollectiveCall& o = post(r);
+    p.from[static_cast<std::size_t>(r)] = o.from() + at;
+    if (own.signature.kind == Collective::AllReduce || r == own.signature.root)
+      p.to[static_cast<std::size_t>(targets++)] = o.into() + at;
+  }
+  own.fold(own.functor, p.to.data(), targets, p.from.data(), ranks, s.count);
+}
+
 SKEIN_INLINE void work_direct(int rank, int ranks, OfRank<const CollectiveCall&> post, Pointers& p) {
   const CollectiveCall& own = post(rank);
   const auto n = static_cast<std::size_t>(ranks);
@@ -17,20 +33,9 @@ SKEIN_INLINE void work_direct(int rank, int ranks, OfRank<const CollectiveCall&>
       if (rank != own.signature.root) copy_bytes(own.recv, post(own.signature.root).send, own.bytes(own.signature.count));
       break;
     case Collective::AllReduce:
-    case Collective::Reduce: {
-      const Piece s = slice_of(own.signature.count, own.signature.element, rank, ranks);
-      if (s.count == 0) break;
-      const std::size_t at = own.bytes(s.offset);
-      int targets = 0;
-      for (std::size_t r = 0; r < n; ++r) {
-        const CollectiveCall& o = post(static_cast<int>(r));
-        p.from[r] = o.from() + at;
-        if (own.signature.kind == Collective::AllReduce || static_cast<int>(r) == own.signature.root)
-          p.to[static_cast<std::size_t>(targets++)] = o.into() + at;
-      }
-      own.fold(own.functor, p.to.data(), targets, p.from.data(), ranks, s.count);
+    case Collective::Reduce:
+      fold_own_slice(rank, ranks, post, p);
       break;
-    }
     case Collective::ReduceScatter: {
       const Piece s = own.piece(rank);
       for (std::size_t r = 0; r < n; ++r) p.from[r] = post(static_cast<int>(r)).from() + own.bytes(s.offset);

@@ -79,6 +79,13 @@ template <int Size> class SequentialLayout {
   }
 
   constexpr void place(bool remade_for_containers) {
+    find_kept(remade_for_containers);
+    const ArenaOffsets end = place_children();
+    place_scratch();
+    add_up(end);
+  }
+  /// Who writes which edge, and which of them backward needs.
+  constexpr void find_kept(bool remade_for_containers) {
     first = Size;
     for (int i = 0; i < Size; ++i) {
       child(i).source = needs(i).aliases ? (i == 0 ? -1 : child(i - 1).source) : i;
@@ -86,7 +93,7 @@ template <int Size> class SequentialLayout {
     }
     last = child(Size - 1).source;
 
-    for (int i = 0; i < Size; ++i) {  // who needs which edge in backward
+    for (int i = 0; i < Size; ++i) {
       if (needs(i).saves_output) child(i).is_kept = true;
       if (!needs(i).saves_input) continue;
       const int source = i == 0 ? -1 : child(i - 1).source;
@@ -94,6 +101,9 @@ template <int Size> class SequentialLayout {
       else if (remakes(source, i, remade_for_containers)) child(source).remade = true;
       else child(source).is_kept = true;
     }
+  }
+  /// Where each child's part of the arenas is; returns their ends.
+  constexpr ArenaOffsets place_children() {
     ArenaOffsets at{};
     int turn = 0;
     for (int i = 0; i < Size; ++i) {
@@ -115,7 +125,10 @@ template <int Size> class SequentialLayout {
       }
       total.absorb(needs(i));
     }
-    place_scratch();
+    return at;
+  }
+  /// What all of them need; `end`: of their parts of the arenas.
+  constexpr void add_up(const ArenaOffsets& end) {
     for (int i = 0; i < Size; ++i) {
       const ChildPlace& c = child(i);
       const long scratch = c.at.scratch + needs(i).scratch, stacked = c.at.saved_for_backward + c.at.scratch + needs(i).stacked;
@@ -125,8 +138,8 @@ template <int Size> class SequentialLayout {
     }
     if (first < Size) total.room = needs(first).room;
     total.output = needs(Size - 1).output;
-    total.kept_activations = at.kept_activations;
-    total.whole_gradients = at.whole_gradient;
+    total.kept_activations = end.kept_activations;
+    total.whole_gradients = end.whole_gradient;
     total.aliases = last < 0;
     total.in_place = runs_in_place();
     if (last >= 0) {

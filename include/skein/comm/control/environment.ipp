@@ -5,20 +5,32 @@
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
+namespace detail {
+[[noreturn]] inline void refuse_launcher(const comm::launch::LaunchEnvironment& e, const std::string& master) {
+  const std::string missing = e.rank >= 0 ? "WORLD_SIZE" : e.size >= 0 ? "RANK" : "RANK and WORLD_SIZE";
+  throw ArgumentError("from_environment: the launcher (" + e.launcher + ") does not say rank and size" +
+                      (master.empty() ? "" : ", although MASTER_ADDR is " + in_quotes(master)) + ": set " + missing +
+                      ", or start with torchrun, srun or mpirun" +
+                      (e.is_launched() || master.empty() ? "" : "; for a world of one unset MASTER_ADDR"));
+}
+/// Rank 0 is at MASTER_ADDR and MASTER_PORT; torchrun's own store sits on the port itself.
+inline Address master_address(const std::string& host, const std::string& port, bool store_has_port) {
+  const int p = comm::launch::parse_count(port).value_or(0), skip = store_has_port ? 1 : 0;
+  if (p < 1 || p + skip > 65535)
+    throw ArgumentError("from_environment: MASTER_ADDR is " + in_quotes(host) + ", but MASTER_PORT is " + in_quotes(port) +
+                        ": a port was expected");
+  return {host, p + skip};
+}
+}  // namespace detail
+
 SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lookup) {
   const comm::launch::LaunchEnvironment e = comm::launch::launch_environment(lookup);
   const auto text = [&](const char* name) { return lookup(name).value_or(""); };
+  const std::string host = text("MASTER_ADDR");
+  if (e.rank < 0 || e.size < 0) detail::refuse_launcher(e, host);
   RendezvousAddress m;
-  if (e.rank < 0 || e.size < 0) {
-    const std::string missing = e.rank >= 0 ? "WORLD_SIZE" : e.size >= 0 ? "RANK" : "RANK and WORLD_SIZE";
-    throw ArgumentError("from_environment: the launcher (" + e.launcher + ") does not say rank and size" +
-                        (text("MASTER_ADDR").empty() ? "" : ", although MASTER_ADDR is " + in_quotes(text("MASTER_ADDR"))) +
-                        ": set " + missing + ", or start with torchrun, srun or mpirun" +
-                        (e.is_launched() || text("MASTER_ADDR").empty() ? "" : "; for a world of one unset MASTER_ADDR"));
-  }
   m.rank = e.rank;
   m.size = e.size;
-  const std::string host = text("MASTER_ADDR"), port = text("MASTER_PORT");
   m.job = text("TORCHELASTIC_RUN_ID") + "/" + text("SLURM_JOB_ID") + "/";
   // Who numbers ranks by RANK, and says where they meet, may start them in several steps: `srun -N1 -n1 torchrun ... &` for each
   // node.
@@ -29,13 +41,7 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
   m.job += step;
   const bool is_named = !text("TORCHELASTIC_RUN_ID").empty() || step.find_first_not_of('/') != step.npos;
   if (!host.empty()) {
-    const int p = comm::launch::parse_count(port).value_or(0);
-    // torchrun's own store sits on the port itself.
-    const int skip = text("TORCHELASTIC_USE_AGENT_STORE") == "True" ? 1 : 0;
-    if (p < 1 || p + skip > 65535)
-      throw ArgumentError("from_environment: MASTER_ADDR is " + in_quotes(host) + ", but MASTER_PORT is " + in_quotes(port) +
-                          ": a port was expected");
-    m.address = {host, p + skip};
+    m.address = detail::master_address(host, text("MASTER_PORT"), text("TORCHELASTIC_USE_AGENT_STORE") == "True");
     return m;
   }
   const std::string nodes = text("SLURM_STEP_NODELIST").empty() ? text("SLURM_JOB_NODELIST") : text("SLURM_STEP_NODELIST");
@@ -48,14 +54,13 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
     return m;
   }
   if (m.size == 1) return m;
-  if (e.local_size == m.size && is_named) {  // by more than an allocation, in which several jobs may be
-    m.folder = text("XDG_RUNTIME_DIR");
-    m.fallback = (text("TMPDIR").empty() ? "/tmp" : text("TMPDIR")) + "/skein-" + std::to_string(::geteuid());
-    m.file = "skein-meeting-" + std::to_string(hash_bytes(m.job.data(), m.job.size()));
-    return m;
-  }
-  throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher +
-                      ", but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT");
+  if (e.local_size != m.size || !is_named)  // by more than an allocation, in which several jobs may be
+    throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher +
+                        ", but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT");
+  m.folder = text("XDG_RUNTIME_DIR");
+  m.fallback = (text("TMPDIR").empty() ? "/tmp" : text("TMPDIR")) + "/skein-" + std::to_string(::geteuid());
+  m.file = "skein-meeting-" + std::to_string(hash_bytes(m.job.data(), m.job.size()));
+  return m;
 }
 
 SKEIN_INLINE std::unique_ptr<Client> meet(const RendezvousAddress& m, const RankPlace& place) {

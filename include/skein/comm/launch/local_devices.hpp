@@ -93,6 +93,7 @@ void check_pair(const char* rank_name, int rank, const char* size_name, int size
 /// Ordinals in CUDA_VISIBLE_DEVICES; nothing where it is not set. CUDA stops at the first entry that it does not know, such as
 /// -1.
 std::optional<int> read_visible(const Lookup& lookup);
+bool read_slurm(LaunchEnvironment& e, const Lookup& lookup);
 }  // namespace detail
 
 /// Reads what the launcher says. Throws ArgumentError that names the variables which contradict each other.

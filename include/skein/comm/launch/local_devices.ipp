@@ -94,6 +94,31 @@ SKEIN_INLINE std::optional<int> read_visible(const Lookup& lookup) {
   return n;
 }
 
+/// What Slurm says of a step's task; false where it did not start this process.
+SKEIN_INLINE bool read_slurm(LaunchEnvironment& e, const Lookup& lookup) {
+  const int local = read_count(lookup, "SLURM_LOCALID"), rank = read_count(lookup, "SLURM_PROCID");
+  if (local < 0 || rank < 0) return false;
+  e.launcher = "Slurm";
+  e.local_rank = local;
+  e.rank = rank;
+  e.size = read_count(lookup, "SLURM_NTASKS");
+  // Of the step, where it differs from the allocation's.
+  std::optional<std::string> tasks = lookup("SLURM_STEP_TASKS_PER_NODE");
+  if (!tasks) tasks = lookup("SLURM_TASKS_PER_NODE");
+  if (const int steps = read_count(lookup, "SLURM_STEP_NUM_TASKS"); steps >= 0) e.size = steps;
+  const int node = read_count(lookup, "SLURM_NODEID");
+  if (tasks && node >= 0) {
+    const std::vector<int> per_node = parse_tasks_per_node(*tasks);
+    if (static_cast<std::size_t>(node) >= per_node.size())
+      throw ArgumentError("placement: SLURM_NODEID is " + std::to_string(node) + ", but SLURM_TASKS_PER_NODE ('" + *tasks +
+                          "') names " + std::to_string(per_node.size()) + " nodes");
+    e.local_size = per_node[static_cast<std::size_t>(node)];
+  }
+  check_pair("SLURM_LOCALID", e.local_rank, "SLURM_TASKS_PER_NODE of this node", e.local_size);
+  check_pair("SLURM_PROCID", e.rank, "SLURM_NTASKS", e.size);
+  return true;
+}
+
 }  // namespace skein::inline SKEIN_ABI::comm::launch::detail
 
 namespace skein::inline SKEIN_ABI::comm::launch {
@@ -116,28 +141,7 @@ SKEIN_INLINE LaunchEnvironment launch_environment(const Lookup& lookup) {
                           n.size + " (" + std::to_string(e.size) + ")");
     return e;
   }
-  const int local = detail::read_count(lookup, "SLURM_LOCALID"), rank = detail::read_count(lookup, "SLURM_PROCID");
-  if (local >= 0 && rank >= 0) {
-    e.launcher = "Slurm";
-    e.local_rank = local;
-    e.rank = rank;
-    e.size = detail::read_count(lookup, "SLURM_NTASKS");
-    // Of the step, where it differs from the allocation's.
-    std::optional<std::string> tasks = lookup("SLURM_STEP_TASKS_PER_NODE");
-    if (!tasks) tasks = lookup("SLURM_TASKS_PER_NODE");
-    if (const int steps = detail::read_count(lookup, "SLURM_STEP_NUM_TASKS"); steps >= 0) e.size = steps;
-    const int node = detail::read_count(lookup, "SLURM_NODEID");
-    if (tasks && node >= 0) {
-      const std::vector<int> per_node = parse_tasks_per_node(*tasks);
-      if (static_cast<std::size_t>(node) >= per_node.size())
-        throw ArgumentError("placement: SLURM_NODEID is " + std::to_string(node) + ", but SLURM_TASKS_PER_NODE ('" + *tasks +
-                            "') names " + std::to_string(per_node.size()) + " nodes");
-      e.local_size = per_node[static_cast<std::size_t>(node)];
-    }
-    detail::check_pair("SLURM_LOCALID", e.local_rank, "SLURM_TASKS_PER_NODE of this node", e.local_size);
-    detail::check_pair("SLURM_PROCID", e.rank, "SLURM_NTASKS", e.size);
-    return e;
-  }
+  if (detail::read_slurm(e, lookup)) return e;
   e.rank = detail::read_count(lookup, "RANK");  // started by hand, or by a script
   e.size = detail::read_count(lookup, "WORLD_SIZE");
   if (e.rank >= 0 && e.size >= 0) e.launcher = "RANK and WORLD_SIZE";

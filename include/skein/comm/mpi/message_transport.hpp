@@ -64,6 +64,19 @@ class MessageTransport {
     });
   }
 
+  // Everyone's piece comes; sent(q) of this rank's goes to q.
+  template <class Sent> void collect_pieces(Sent&& sent) {
+    const CollectiveCall& o = *o_;
+    others([&](int q) {
+      if (const Piece c = part(o.piece(q)); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
+    });
+    others([&](int q) {
+      if (const Piece c = sent(q); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q);
+    });
+    const Piece own = sent(rank_);
+    copy_bytes(o.into() + o.bytes(part(o.piece(rank_)).offset), o.from() + o.bytes(own.offset), o.bytes(own.count));
+  }
+
   // A broadcast, which cannot be cancelled, works in the caller's memory where that is an arena's, else in scratch.
   void broadcast();
   void fold();

@@ -108,25 +108,11 @@ SKEIN_MPI_INLINE void MessageTransport::exchange() {
       break;
     case Collective::AllGather: {
       const Piece own = part({0, o.piece(rank_).count});
-      others([&](int q) {
-        const Piece c = part(o.piece(q));
-        if (c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
-      });
-      others([&](int q) {
-        if (own.count) send(o.from() + o.bytes(own.offset), o.bytes(own.count), q);
-      });
-      copy_bytes(o.into() + o.bytes(part(o.piece(rank_)).offset), o.from() + o.bytes(own.offset), o.bytes(own.count));
+      collect_pieces([&](int) { return own; });
       break;
     }
     case Collective::AllToAll:
-      others([&](int q) {
-        if (const Piece c = part(o.piece(q)); c.count) recv(o.into() + o.bytes(c.offset), o.bytes(c.count), q);
-      });
-      others([&](int q) {
-        if (const Piece c = part(o.piece(q)); c.count) send(o.from() + o.bytes(c.offset), o.bytes(c.count), q);
-      });
-      copy_bytes(o.into() + o.bytes(part(o.piece(rank_)).offset), o.from() + o.bytes(part(o.piece(rank_)).offset),
-                 o.bytes(part(o.piece(rank_)).count));
+      collect_pieces([&](int q) { return part(o.piece(q)); });
       break;
   }
 }
