@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // skein::compiled: the bodies of core/, device/ and draw/.
 #include <skein/core/atomic_file.ipp>
+#include <skein/core/cpu_quota.ipp>
 #include <skein/core/environment.ipp>
 #include <skein/core/error.ipp>
 #include <skein/core/flags.ipp>

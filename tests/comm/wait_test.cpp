@@ -22,7 +22,7 @@ TEST_CASE("ranks spin where the cores of all of them are as many as they are") {
   CHECK(comm::spins_of(std::vector{cores({0, 1}), cores({0, 1}), cores({1})}) == 0);
   CHECK(comm::spins_of(std::vector{cores({1500}), cores({8000})}) > 0);
   CHECK(comm::spins_of(std::vector{cores({8000}), cores({8000})}) == 0);
-  CHECK(skein::own_cores().count() == skein::available_cores());
+  CHECK(skein::own_cores().count() >= skein::available_cores());
 }
 
 TEST_CASE("a clock counts the time between two looks up to its longest, and a deadline a quarter of itself") {

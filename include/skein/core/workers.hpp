@@ -33,7 +33,8 @@ struct Cores {
 /// The cores that this process may run on (the affinity mask; mpirun binds a rank to one core while hardware_concurrency says
 /// all).
 Cores own_cores();
-/// How many those are; one where the system does not say.
+/// How many of them it may keep busy: all, or as many as the quota of its container has (cpu_quota). One where the system does
+/// not say.
 int available_cores();
 
 namespace detail {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "cpu_quota.hpp"
 #include "environment.hpp"
 #include "workers.hpp"
 
@@ -17,8 +18,8 @@ SKEIN_INLINE Cores own_cores() {
 }
 
 SKEIN_INLINE int available_cores() {
-  const int n = own_cores().count();
-  return n > 0 ? n : 1;
+  const int n = std::max(1, own_cores().count()), quota = cpu_quota();
+  return quota > 0 ? std::min(n, quota) : n;
 }
 
 }  // namespace skein::inline SKEIN_ABI
@@ -67,9 +68,10 @@ SKEIN_INLINE int Workers::default_count() {
 
 SKEIN_INLINE int Workers::default_count(int local_ranks, bool one_process) {
   if (const int n = detail::threads_of_environment(); n > 0) return n;
-  const int cores = available_cores();
+  const int cores = std::max(1, own_cores().count()), ranks = std::max(1, local_ranks), share = std::max(1, cores / ranks);
   const bool bound = cores < static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));  // mpirun bound this rank to its own
-  return bound && !one_process ? cores : std::max(1, cores / std::max(1, local_ranks));
+  const int n = bound && !one_process ? cores : share, quota = cpu_quota();    // the quota is that of all of them together
+  return quota > 0 ? std::min(n, std::max(1, quota / ranks)) : n;
 }
 
 SKEIN_INLINE void Workers::serve(int index) {
