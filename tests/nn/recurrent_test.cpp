@@ -116,11 +116,13 @@ TEST_CASE("Recurrent layers' gradients agree with finite differences", "[nn]") {
 }
 
 namespace {
-/// The parameters of make_recurrent.py's networks: 0.5 sin(step (i + 1)), another step each.
-template <class Model> void set_waves(Model& model) {
+/// The parameters of make_recurrent.py's networks, behind the first `before`: 0.5 sin(step (i + 1)), another step each.
+template <class Model> void set_waves(Model& model, std::size_t before = 0) {
   auto weights = model.modify();
   double step = 0.31;
-  for (const sk::plan::Entry& e : Model::program.parameters()) {
+  const auto all = Model::program.parameters();
+  for (std::size_t p = before; p < all.size(); ++p) {
+    const sk::plan::Entry& e = all[p];
     const long width = e.extents.last();
     for (long i = 0; i < e.extents.count(); ++i)
       weights[e.offset + i / width * sk::row_pitch(width) + i % width] = 0.5 * support::wave(i, step);
@@ -193,6 +195,69 @@ TEST_CASE("Two layers in both directions agree with PyTorch", "[nn]") {
     }
     CHECK(test::first_apart<double>(all, fixtures::stacked_gradients, 64) == -1);
   }
+}
+
+namespace {
+/// Adds a parameter to each value of a sample, whose gradient for a batch of one sample is that of its inputs.
+struct Shift {
+  static constexpr sk::LayerInfo describe(sk::Extents in) {
+    return {.output = in, .parameters = {{{"shift", in, sk::Init::zeros, 1, 1}}}};
+  }
+  template <class In, class Frame> static void forward(Frame& f) {
+    for (long i = 0; i < f.batch * In::count; ++i) f.y[i] = f.x[i] + f.parameters[stored<In>(i % In::count)];
+  }
+  template <class In, class Frame> static void backward(Frame& f) {
+    for (long i = 0; i < f.batch * In::count; ++i) f.gradients[stored<In>(i % In::count)] += f.dy[i];
+    if (f.dx) std::copy_n(f.dy, f.batch * In::count, f.dx);
+  }
+  template <class In> static constexpr long stored(long i) {
+    constexpr long width = In::extents.last();
+    return i / width * sk::row_pitch(width) + i % width;
+  }
+};
+
+/// Outputs, input gradients and the gradients of the parameters of a network over (4, 3) behind a Shift, as PyTorch's.
+template <class Net> void follows_both(const Values& y, const Values& dx, const Values& gradients) {
+  using Model = sk::Model<nn::Sequential<Shift, Net>, Shape<4, 3>, sk::Cpu, double>;
+  constexpr sk::Extents out = Model::sizes.output;
+  constexpr long outputs = out.count(), pitch = sk::sample_pitch(out);
+  Values x, target;
+  for (long i = 0; i < 24; ++i) x.push_back(support::wave(i, 0.7, 0.1));
+  for (long i = 0; i < 2 * outputs; ++i) target.push_back(support::wave(i, 1.3));
+  for (const int workers : {1, 2}) {
+    Model model;
+    set_waves(model, 1);
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 2, .threads = workers}};
+    const auto all = Model::program.parameters();
+    executor.forward_backward(sk::BatchView<double>{x.data(), 12, nullptr, target.data(), outputs, 2});
+    Values got, made;
+    for (long b = 0; b < 2; ++b) got.insert(got.end(), executor.outputs() + b * pitch, executor.outputs() + b * pitch + outputs);
+    CHECK(test::first_apart<double>(got, y, 64) == -1);
+    for (std::size_t p = 1; p < all.size(); ++p)
+      for (const double g : logical(model, model.gradients().data, all[p])) made.push_back(g);
+    CHECK(test::first_apart<double>(made, gradients, 64) == -1);
+    made.clear();
+    for (long b = 0; b < 2; ++b) {
+      executor.forward_backward(sk::BatchView<double>{x.data() + 12 * b, 12, nullptr, target.data() + outputs * b, outputs, 1},
+                                {.of_samples = 2});
+      for (const double g : logical(model, model.gradients().data, all[0])) made.push_back(g);
+    }
+    CHECK(test::first_apart<double>(made, dx, 64) == -1);
+  }
+}
+/// Both directions of a cell of 5 values.
+template <template <int, class...> class Cell, class... Options> using BothOf =
+    nn::Concat<Cell<5, Options...>, Cell<5, Reversed, Options...>>;
+}  // namespace
+
+TEST_CASE("Both directions of Rnn, Lstm and Gru have the gradients of PyTorch's, of all states and of the last of each", "[nn]") {
+  using namespace fixtures;
+  follows_both<BothOf<Rnn>>(rnn_both_y, rnn_both_dx, rnn_both_gradients);
+  follows_both<BothOf<Lstm>>(lstm_both_y, lstm_both_dx, lstm_both_gradients);
+  follows_both<BothOf<Gru>>(gru_both_y, gru_both_dx, gru_both_gradients);
+  follows_both<BothOf<Rnn, LastState>>(rnn_last_y, rnn_last_dx, rnn_last_gradients);
+  follows_both<BothOf<Lstm, LastState>>(lstm_last_y, lstm_last_dx, lstm_last_gradients);
+  follows_both<BothOf<Gru, LastState>>(gru_last_y, gru_last_dx, gru_last_gradients);
 }
 
 TEST_CASE("Dropout between two layers: the gradient is that of the mask", "[nn]") {

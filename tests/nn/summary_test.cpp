@@ -14,12 +14,18 @@
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/cross_entropy.hpp>
 #include <skein/nn/max_pool2d.hpp>
+#include <skein/nn/recompute.hpp>
 #include <skein/nn/relu.hpp>
 #include <skein/nn/residual.hpp>
 #include <skein/nn/summary.hpp>
+#include <skein/nn/tanh.hpp>
+#include <skein/optim/adam.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/optim/state.hpp>
 
 namespace sk = skein;
 namespace nn = skein::nn;
+namespace optim = skein::optim;
 
 namespace {
 
@@ -130,4 +136,47 @@ TEST_CASE("the summary of a pass says what memory it holds", "[nn]") {
   CHECK(text.substr(0, table.size()) == table);
   CHECK_THAT(text.substr(table.size()), Catch::StartsWith("memory for 32 samples on Cpu: parameters " +
                                                           std::to_string((m.parameters + 1023) / 1024) + " KiB, gradients "));
+}
+
+TEST_CASE("the summary of a pass names a frozen beginning, and what it saves", "[nn]") {
+  Model model;
+  optim::Adam adam{.lr = 0.01f};
+  const optim::BoundOptimizer all{adam, model};
+  adam.groups = {optim::frozen("0.*"), optim::frozen("3.*"), optim::frozen("7.*"), optim::frozen("11.*")};
+  const optim::BoundOptimizer optimizer{adam, model};
+  sk::Executor whole{model, nn::CrossEntropy{}, {.capacity = 4, .threads = 1}};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 4, .threads = 1, .first_trained = optimizer.first_trained()}};
+  const std::string text = sk::summary(executor, optimizer);
+  CAPTURE(text);
+  for (const char* name : {"0", "1", "3", "7", "8"}) CHECK_THAT(row(text, name), Catch::EndsWith(", frozen"));
+  CHECK_THAT(row(text, "9"), !Catch::Contains("frozen"));
+  CHECK_THAT(row(text, "11"), !Catch::Contains("frozen"));          // behind a trained one: backward goes through it
+  const long flops = Model::flops - 2 * (120 * 84 + 84 * 10) - 84;  // of the last two, and a ReLU between them
+  CHECK_THAT(text, Catch::Contains(", 9 layers frozen, without backward: 50,692 parameters, " + nn::detail::grouped(flops) +
+                                   " of these flops, on "));
+  const auto state = [](const auto& of) {
+    return "state of the optimizer " + nn::detail::grouped((of.state_bytes() + 1023) / 1024);
+  };
+  CHECK_THAT(text, Catch::Contains(state(optimizer) + " KiB, "));
+  CHECK(optimizer.state_bytes() < all.state_bytes() / 4);
+  CHECK_THAT(sk::summary(whole, all), Catch::Contains(state(all) + " KiB, ") && !Catch::Contains("frozen"));
+  CHECK(sk::summary(executor).find("state of") == std::string::npos);
+}
+
+TEST_CASE("blocks of Recompute within a frozen beginning are not made again", "[nn]") {
+  using Block = nn::Recompute<nn::Sequential<nn::Linear<8>, nn::Tanh>>;
+  sk::Model<nn::Sequential<Block, Block, nn::Linear<2>>, sk::Shape<8>> model;
+  const auto frozen = [&](int blocks) {
+    optim::Sgd sgd{.lr = 0.1f};
+    for (int i = 0; i < blocks; ++i) sgd.groups.rules.push_back(optim::frozen(std::to_string(i) + ".*"));
+    const optim::BoundOptimizer optimizer{sgd, model};
+    sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 4, .threads = 1, .first_trained = optimizer.first_trained()}};
+    return sk::summary(executor);
+  };
+  const auto layers = decltype(model)::program.layers();
+  const auto again = [](long flops) { return ", " + std::to_string(flops) + " flops a sample once more in backward"; };
+  const long block = layers[0].flops + layers[1].flops;
+  CHECK_THAT(frozen(0), Catch::Contains(again(2 * block)));
+  CHECK_THAT(frozen(1), Catch::Contains(again(block)) && Catch::Contains(", 2 layers frozen"));
+  CHECK_THAT(frozen(2), !Catch::Contains("again") && !Catch::Contains("once more") && Catch::Contains(", 4 layers frozen"));
 }

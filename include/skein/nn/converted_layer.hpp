@@ -9,6 +9,7 @@
 #include "../ops/convert.hpp"
 #include "backward_call.hpp"
 #include "memory_requirements.hpp"
+#include "run.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -95,7 +96,9 @@ template <class L, class In> struct ConvertedLayer {
         next += room * out_line;
       }
       if constexpr (info.saved_by_backward) f.saved_for_backward = next;
+      if constexpr (CollectsFactors<R>) r.template add_units<L, In>(at.parameter, f);
       L::template backward<In>(f);
+      if constexpr (CollectsFactors<R>) r.template add_factors<L, In>(at.parameter, f);
       if (call.dx) ops::convert<Device>(call.dx + first * in, wide_dx, r.batch * in);
     });
   }

@@ -52,6 +52,7 @@ struct ExecutedLayer {
 struct SummaryRow {
   std::string name;
   const plan::LayerNode* node;
+  bool frozen = false;  ///< within a frozen beginning
 };
 /// What the last line says; a depth_first_block of 0: layer by layer.
 struct SummaryTotals {
@@ -67,36 +68,43 @@ std::string summary_text(const Extents& input, const std::vector<SummaryRow>& ro
 
 SKEIN_BEGIN_COLD
 
-/// The table. Lines end with a newline.
-template <class Model> std::string summary() {
+namespace nn::detail {
+/// The table of a network whose parameters before the offset `first_trained` are frozen.
+template <class Model> std::string summary_of(long first_trained) {
   using F = nn::Frame<typename Model::Scalar, typename Model::device, typename Model::Activation>;
-  std::vector<nn::detail::ExecutedLayer> executed;
+  std::vector<ExecutedLayer> executed;
   nn::Node<typename Model::fused, typename Model::input>::template executed_layers<F>(
       [&](int layer_count, std::string_view kernel) {
         executed.push_back({layer_count, kernel});
       });
-  std::vector<nn::detail::SummaryRow> rows;
+  std::vector<SummaryRow> rows;
   for (const plan::LayerNode& node : Model::program.layers())
-    rows.push_back({std::string(std::string_view(Model::program.name(node))), &node});
+    rows.push_back({std::string(std::string_view(Model::program.name(node))), &node,
+                    first_trained > 0 && node.parameter + node.parameters <= first_trained});
   constexpr nn::MemoryRequirements s = nn::analyze<typename Model::fused>(Model::input::extents);
   constexpr bool depth_first = on_host<typename Model::device> && nn::prefers_depth_first(s);
   const long block =
       depth_first ? nn::depth_first_block(s, sizeof(typename Model::Scalar), sizeof(typename Model::Activation)) : 0;
-  return nn::detail::summary_text(
-      Model::input::extents, rows, executed,
-      {Model::parameter_count, s.stored, Model::flops, saved_bytes_per_sample<Model>, block,
-       s.again.activations * static_cast<long>(sizeof(typename Model::Activation)) +
-           s.again.saved * static_cast<long>(sizeof(typename Model::Scalar)) + s.again.bytes,
-       s.again.flops, gradient_buckets<Model>, Model::device::name, nn::detail::precision_text<typename Model::precision>()});
+  return summary_text(Model::input::extents, rows, executed,
+                      {Model::parameter_count, s.stored, Model::flops, saved_bytes_per_sample<Model>, block,
+                       s.again.activations * static_cast<long>(sizeof(typename Model::Activation)) +
+                           s.again.saved * static_cast<long>(sizeof(typename Model::Scalar)) + s.again.bytes,
+                       s.again.flops, gradient_buckets<Model>, Model::device::name, precision_text<typename Model::precision>()});
 }
+}  // namespace nn::detail
+
+/// The table. Lines end with a newline.
+template <class Model> std::string summary() { return nn::detail::summary_of<Model>(0); }
 template <class Model> std::string summary(const Model&) { return summary<Model>(); }
 
-/// The table, one line of what an executor has made, "memory for 128 samples on Cuda 0: ...", and what its device's libraries
-/// have chosen: a line each, what they did not do first.
-template <class Model, class Loss, class Run> std::string summary(Executor<Model, Loss, Run>& executor) {
+/// The table, which names the layers of a frozen beginning, that backward leaves out; one line of what an executor has made,
+/// "memory for 128 samples on Cuda 0: ...", with the state of the optimizer where one is given; and what the device's libraries
+/// have chosen: a line each, what they did not do first. `optimizer`: a bound one.
+template <class Model, class Loss, class Run, class... Optimizer>
+requires(sizeof...(Optimizer) < 2) std::string summary(Executor<Model, Loss, Run>& executor, const Optimizer&... optimizer) {
   const MemoryPlan m = executor.memory_plan();
-  std::string t = summary<Model>() + "memory for " + std::to_string(executor.capacity()) + " samples on " +
-                  std::string(Model::device::name) +
+  std::string t = nn::detail::summary_of<Model>(executor.run_of(0).first_trained) + "memory for " +
+                  std::to_string(executor.capacity()) + " samples on " + std::string(Model::device::name) +
                   (on_host<typename Model::device> ? "" : " " + std::to_string(executor.model().where().ordinal)) + ": ";
   auto item = [&, first = true](const char* what, std::size_t bytes) mutable {
     if (bytes == 0) return;
@@ -105,6 +113,7 @@ template <class Model, class Loss, class Run> std::string summary(Executor<Model
   };
   item("parameters", m.parameters);
   item("gradients", m.gradients);
+  (item("state of the optimizer", optimizer.state_bytes()), ...);
   item("buffers", m.buffers);
   item("copies of weights", m.packed_weights);
   item("activations", m.activations);

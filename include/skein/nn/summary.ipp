@@ -75,7 +75,8 @@ inline std::string table_text(const Extents& input, const std::vector<SummaryRow
     const ExecutedLayer u = unit < executed.size() ? executed[unit] : ExecutedLayer{1, {}};
     std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
     if (part == 0 && u.layer_count > 1) runs += text("{}fused, {} layers", runs.empty() ? "" : ", ", u.layer_count);
-    if (o.again) runs += runs.empty() ? "again in backward" : ", again in backward";
+    if (r.frozen) runs += runs.empty() ? "frozen" : ", frozen";
+    else if (o.again) runs += runs.empty() ? "again in backward" : ", again in backward";
     all.push_back({{r.name, kind_text(o.kind).substr(0, 44), text_of(o.output),
                     o.logical_parameters ? grouped(o.logical_parameters) : "", o.flops ? grouped(o.flops) : ""},
                    runs});
@@ -87,6 +88,20 @@ inline std::string table_text(const Extents& input, const std::vector<SummaryRow
   return aligned(all);
 }
 
+/// ", 9 layers frozen, without backward: 60,856 parameters, 415,320 of these flops" where there are such; `again` becomes what
+/// is left of the flops that backward makes once more.
+inline std::string frozen_text(const std::vector<SummaryRow>& rows, long& again) {
+  long layers = 0, parameters = 0, flops = 0;
+  for (const SummaryRow& r : rows)
+    if (r.frozen) {
+      ++layers, parameters += r.node->logical_parameters, flops += r.node->flops;
+      if (r.node->again) again -= r.node->flops;
+    }
+  return layers > 0 ? text(", {} layers frozen, without backward: {} parameters, {} of these flops", layers, grouped(parameters),
+                           grouped(flops))
+                    : std::string();
+}
+
 SKEIN_INLINE std::string summary_text(const Extents& input, const std::vector<SummaryRow>& rows,
                                       const std::vector<ExecutedLayer>& executed, const SummaryTotals& totals) {
   std::string t = table_text(input, rows, executed);
@@ -95,11 +110,12 @@ SKEIN_INLINE std::string summary_text(const Extents& input, const std::vector<Su
       grouped(totals.parameters), grouped(totals.stored), grouped(totals.flops), grouped(totals.saved_bytes), totals.buckets);
   t += totals.depth_first_block ? text(", runs depth-first in blocks of {} samples", totals.depth_first_block)
                                 : ", runs layer by layer";
-  if (totals.again_flops > 0)
+  long again = totals.again_flops;
+  const std::string frozen = frozen_text(rows, again);
+  if (again > 0)
     t += text(", {} flops a sample once more in backward ({} % of forward) with {} bytes a sample for one block at a time",
-              grouped(totals.again_flops), (100 * totals.again_flops + totals.flops / 2) / totals.flops,
-              grouped(totals.again_bytes));
-  return t + text(", on {}{}\n", totals.device, totals.precision);
+              grouped(again), (100 * again + totals.flops / 2) / totals.flops, grouped(totals.again_bytes));
+  return t + frozen + text(", on {}{}\n", totals.device, totals.precision);
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn::detail

@@ -139,3 +139,48 @@ TEST_CASE("Buckets of factors leave before backward ends, and are as many bytes 
     RANK_CHECK(payload[0] - payload[1] == (8 - 2) * planned * static_cast<long>(sizeof(double)));
   });
 }
+
+TEST_CASE("A training with Kfac sends the bytes that are planned, at intervals of 1, 10 and 100 steps", "[train]") {
+  using Small = nn::Sequential<nn::Flatten, nn::Linear<8>, nn::Tanh, nn::Linear<3>>;
+  using SmallModel = sk::Model<Small, sk::Shape<4, 6>, sk::Cpu, double>;
+  constexpr long steps = 200;
+  // Factors of 25 and 8, and of 9 and 3 rows: the triangles with the number of samples, and the inverses.
+  constexpr long triangles = 25 * 26 / 2 + 8 * 9 / 2 + 9 * 10 / 2 + 3 * 4 / 2 + 1, squares = 25 * 25 + 8 * 8 + 9 * 9 + 3 * 3;
+  const int ranks = GENERATE(2, 3, 4);
+  sk::spawn(ranks, [&](sk::ThreadComm& world) {
+    const Values x(24 * 4, 0.5 + world.rank());
+    const std::vector<std::int32_t> labels(4, 1);
+    const sk::BatchView<double> batch{.x = x.data(), .pitch = 24, .labels = labels.data(), .count = 4, .global_count = 4 * ranks};
+    // what this rank gives in all steps, in bytes; look(step) sees the step behind them
+    const auto sent = [&](const auto& optimizer, const auto& look) {
+      sk::Counted<sk::ThreadComm> counted(world);
+      SmallModel model{sk::Seed{3}};
+      sk::train::TrainStep step{model, weighted(), optimizer, sp::DataParallel{counted}};
+      step.reserve({.capacity = 4, .threads = 1});
+      step.policy_state().start();
+      const long before = counted.counts().payload;
+      for (long i = 0; i < steps; ++i) step.step(batch);
+      look(step);
+      return counted.counts().payload - before;
+    };
+    const optim::Sgd sgd{.lr = 0.01f};
+    const long gradients = sent(sgd, nothing);
+    RANK_CHECK(gradients > 0);
+    for (const bool overlap : {false, true})
+      for (const int factors : {1, 10, 100})
+        for (const int inverses : {10, 100}) {
+          optim::Kfac how = kfac(overlap, factors);
+          how.inverse_every = inverses;
+          long own = 0;
+          const long all = sent(optim::chain(how, sgd), [&](auto& step) {
+            RANK_CHECK(step.curvature().packed_values() == triangles);
+            own = step.curvature().inverse_values();
+          });
+          const long planned = steps / factors * triangles + steps / inverses * own;
+          RANK_CHECK(all - gradients == planned * static_cast<long>(sizeof(double)));
+          double made = static_cast<double>(own);
+          world.all_reduce(std::span(&made, 1), sk::Sum{});
+          RANK_CHECK(made == static_cast<double>(squares));
+        }
+  });
+}

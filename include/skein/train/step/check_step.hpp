@@ -23,7 +23,6 @@ enum class StepFault {
   curvature_of_drifted,   ///< gradient workers, and ranks that take steps by their own gradients
   workers_of_nothing,     ///< gradient workers, and no transform of curvature
   curvature_on_device,    ///< a transform of curvature, and a model on a GPU
-  curvature_of_halves,    ///< a transform of curvature, and activations of 16 bits
   curvature_of_nothing,   ///< a transform of curvature, and no layer that has factors
   tensors_on_device,      ///< a transform of the host's tensors, and a model on a GPU
 };
@@ -55,7 +54,6 @@ template <class Model, class Optimizer, class PolicyState> consteval StepFault s
     if (!host) return StepFault::curvature_on_device;
     if (!collects_curvature<PolicyState>) return StepFault::curvature_of_policy;
     if (parallel::SharesInverses<PolicyState> && PolicyState::local_sums) return StepFault::curvature_of_drifted;
-    if (Model::precision::mixed) return StepFault::curvature_of_halves;
     if (!has_factors(Model::program.layers())) return StepFault::curvature_of_nothing;
   }
   return !host && optim::needs_host_tensors<Optimizer> ? StepFault::tensors_on_device : StepFault::none;
@@ -89,8 +87,6 @@ template <class Model, class Optimizer, class PolicyState> consteval void assert
   static_assert(fault != StepFault::curvature_of_drifted,
                 "GradientWorkers: a layer's workers precondition the gradient of all ranks, and under SyncEvery each rank takes "
                 "steps by its own: leave this option out, then every rank preconditions all layers");
-  static_assert(fault != StepFault::curvature_of_halves,
-                "Kfac: layers on activations of 16 bits do not hand over their factors; take a Model without mixed precision");
   static_assert(fault != StepFault::curvature_of_nothing,
                 "Kfac: no layer of this network has Kronecker factors (Linear, convolutions of one group, Rnn, Lstm and "
                 "Gru have them)");

@@ -100,10 +100,12 @@ template <class State, bool overlaps> class StepCurvature : public State {
   void precondition(const WorkerStep& w, const Transform& transform, Scalar* gradient) {
     using PolicyState = std::remove_cvref_t<decltype(w.parts.policy_state)>;
     const auto& step = w.step;
+    using Model = typename std::remove_cvref_t<decltype(w.parts)>::Model;
     const double weight = PolicyState::local_sums ? step.sums.weight : step.weight;
+    const double multiplied = Model::scales_loss ? step.call.loss_scale : 1;
     const typename State::Call call{.step = step.number,
                                     .lr = step.lr,
-                                    .scale = weight > 0 ? step.expected_weight / weight : 0,
+                                    .scale = weight > 0 ? step.expected_weight / (weight * multiplied) : 0,
                                     .own_scale = PolicyState::local_sums,
                                     .gradient = gradient,
                                     .ranges = w.parts.optimizer.ranges()};
