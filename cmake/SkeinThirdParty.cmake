@@ -354,10 +354,8 @@ function(skein_link_component target component)
     target_link_libraries(${target} INTERFACE "${SKEIN_GLOO_LIBRARY}")
   elseif(component STREQUAL "cuda")
     # CMake 3.25 cannot ask nvcc for C++20 by cxx_std_20: the flag is passed.
-    # The suppressed warnings: pragmas for g++ in the host's loops, and what the constexpr code of layers makes nvcc say.
     target_compile_options(${target} INTERFACE
-      $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20> $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>
-      $<$<COMPILE_LANGUAGE:CUDA>:-diag-suppress=1675,2189,554,128>)
+      $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20> $<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>)
     target_link_libraries(${target} INTERFACE CUDA::cudart skein_cuda::cublasLt skein_cuda::cusparse)
     if(TARGET skein_cudnn::cudnn)
       target_link_libraries(${target} INTERFACE skein_cudnn::cudnn)

@@ -180,7 +180,7 @@ if(SKEIN_HAS_cuda AND SKEIN_CHECK_NVCC)
   set(definitions "$<REMOVE_DUPLICATES:$<TARGET_PROPERTY:skein_cuda_flags,COMPILE_DEFINITIONS>>")
   set(cuda_folders "")
   file(GENERATE OUTPUT "${cuda_flags_file}" CONTENT
-       "-diag-suppress=1675,2189,554,128\n-I$<JOIN:${folders},\n-I>\n$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},\n-D>\n>" TARGET skein_cuda_flags)
+       "-I$<JOIN:${folders},\n-I>\n$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},\n-D>\n>" TARGET skein_cuda_flags)
   foreach(header IN LISTS headers)
     if(NOT header MATCHES "/cuda/|/nccl/|skein/cuda.hpp|skein/nccl.hpp")
       continue()

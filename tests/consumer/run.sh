@@ -82,7 +82,11 @@ case $way in
     for option in -std=c++20 compute_80 compute_90 -Xcompiler=-march=native; do
       grep -q -e "$option" "$work/build.txt" || { echo "nvcc is not given $option"; exit 1; }
     done
-    ;;
+    if grep -E 'include/skein/[^ ]*[(:][0-9].*warning' "$work/build.txt" >"$work/warnings.txt"; then
+      echo "nvcc warns of the library's own headers, in every program of a user:"
+      sort -u "$work/warnings.txt"
+      exit 1
+    fi ;;
 
   fetch_content)
     command -v git >/dev/null || { echo "no git here: apt install git"; exit 77; }

@@ -178,6 +178,32 @@ TEST_CASE("A pair that is written over stays as it was for who has mapped it, an
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) CHECK(file.path().extension() == ".npy");
 }
 
+TEST_CASE("Targets that are read beside samples which another has replaced meanwhile are not taken") {
+  const support::TemporaryFolder folder;
+  const std::string x = folder / "x.npy", y = folder / "y.npy";
+  const auto write = [&](std::size_t n) {
+    to_npy(from_tensors(std::vector<float>(2 * n, 0), sk::Extents{1, {2}}, std::vector<int>(n, 1)), x, y, PackedAs::floats);
+  };
+  write(4);
+  const MappedNpy<float> old = map_npy<float>(x);
+  detail::NpyTargets<float> beside;
+  const auto read = [&](int attempt, long samples) {
+    return detail::read_npy_beside(old.file, x, attempt, [&] { detail::read_npy_targets(y, samples, 0, beside); });
+  };
+  CHECK(read(1, 4));
+  CHECK_THAT(support::thrown<sk::FileError>([&] { (void)read(1, 5); }), Contains("has targets of 4 samples, and there are 5"));
+  write(4);  // as many, which nothing else would find
+  CHECK_FALSE(read(1, 4));
+  write(5);
+  CHECK_FALSE(read(detail::pair_attempts - 1, 4));
+  CHECK_THAT(support::thrown<sk::FileError>([&] { (void)read(detail::pair_attempts, 4); }),
+             Contains("x.npy: was replaced by another file each of 100 times"));
+  std::filesystem::remove(x);
+  CHECK_FALSE(read(1, 4));
+  write(6);
+  CHECK(served(from_npy<float>(x, y)).labels.size() == 6);
+}
+
 TEST_CASE("A pair stays as it was where its folder cannot be brought to the disk, and no file of another name is taken away") {
   const support::TemporaryFolder folder;
   const std::string x = folder / "x.npy", y = folder / "y.npy";

@@ -293,6 +293,10 @@ struct CountedWithin : CountedState {
   sk::SelfComm* world;
   Replica arrays;
 };
+/// Has no hook.
+struct Idle : sp::PolicyBase {
+  template <class R> sp::PolicyState bind(const R&) const { return {}; }
+};
 template <class Option> void every_hook_passes(Counts& counts, std::initializer_list<Hook> own = {}) {
   using State = typename Option::template Around<CountedWithin>;
   static_assert((State::capabilities | CountedState::capabilities) == State::capabilities);
@@ -312,7 +316,7 @@ TEST_CASE("what wraps a policy forwards every hook", "[parallel]") {
     every_hook_arrives(sp::Simulated{policy, clock, {.forward = 1, .backward = 2, .update = 3}}, counts);
     CHECK(clock.now == 6);
   }
-  SECTION("Compose") { every_hook_arrives(sp::Compose{sp::SingleProcess{}, policy}, counts); }
+  SECTION("Compose") { every_hook_arrives(sp::Compose{Idle{}, policy}, counts); }
   SECTION("options that exchange sometimes") {
     const auto own = {Hook::all_met, Hook::same_weights};
     every_hook_passes<sp::SyncEvery<1>>(counts, own);

@@ -84,6 +84,11 @@ def errors_in(text):
     return [line for line in text.splitlines() if re.search(r"(?:^|[:) ])(?:fatal )?error\b\s*(?:#\S+)?:", line)]
 
 
+def warnings_of_headers(text):
+    """What nvcc, whose -Werror would be of all headers, says of the library's own."""
+    return [line for line in text.splitlines() if re.search(r"\bskein/[^ (]+\(\d+\): warning", line)]
+
+
 def tidy(text):
     """A compiler's output without the lines that only count ("1 error generated.") or are empty."""
     counts = re.compile(r"^\d+ (?:error|warning)s?(?: and \d+ \w+)? generated|^\d+ errors? detected in the compilation")
@@ -167,6 +172,11 @@ def self_test(compiler):
             wrong.append("of two twins the wrong one was accepted, or the right ones were not")
         if check_header(compiler, header) == []:
             wrong.append("a header that includes too little was accepted")
+        os.mkdir(os.path.join(folder, "skein"))
+        warned = os.path.join(folder, "skein", "warned.hpp")
+        pathlib.Path(warned).write_text("#pragma once\ninline void f() {\n#pragma GCC unroll 4\n  for (int i = 0; i < 4; ++i) {}\n}\n")
+        if compiler.nvcc and "nvcc warns" not in " ".join(check_header(compiler, warned)):
+            wrong.append("a header of which nvcc warns was accepted")
         fine, after = os.path.join(folder, "fine.hpp"), os.path.join(folder, "after.hpp")
         pathlib.Path(fine).write_text("#pragma once\nstruct Fine {};\n")
         pathlib.Path(after).write_text("#pragma once\nFine f();\n")
@@ -183,7 +193,9 @@ def check_header(compiler, *headers):
         source.write("".join(f'#include "{header}"\n' for header in headers + headers))
         source.flush()
         status, text = compiler.run(source.name, strict=True, whole=any(header.count("/") < 2 for header in headers))
-    return [] if status == 0 else [f"{' '.join(headers)}: does not compile on its own:\n{text}"]
+    if status != 0:
+        return [f"{' '.join(headers)}: does not compile on its own:\n{text}"]
+    return [f"{' '.join(headers)}: nvcc warns of it, in every program of a user:\n{text}"] if compiler.nvcc and warnings_of_headers(text) else []
 
 
 def check_headers(compiler, headers):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a save throws where the fault is not the file's: an exception of the policy's, which its caller gets as it is.
+// What a save and a load throw where the fault is not the file's: an exception of the policy's, which its caller gets as it is.
 #include <catch2/catch.hpp>
 
 #include <functional>
@@ -38,6 +38,26 @@ struct WithHook : sk::parallel::OptionBase {
       Inner::before_save();
       if (hook_before_save) hook_before_save();
     }
+  };
+};
+/// What taking the policy's state from a file does on a rank.
+thread_local std::function<void()> hook_in_load;
+/// A policy of the user's that keeps state, with such a hook.
+struct WithState : sk::parallel::OptionBase {
+  static constexpr sk::parallel::OptionKind kind = sk::parallel::OptionKind::when;
+  template <class Inner> class Around : public Inner {
+   public:
+    using Inner::Inner;
+    static constexpr sk::parallel::Capabilities capabilities =
+        Inner::capabilities | sk::parallel::Capabilities{sk::parallel::Capability::keeps_state};
+    std::string saved_as() const { return "with a state"; }
+    template <class Archive> void serialize(Archive& archive, unsigned) {
+      (archive & steps_);
+      if (Archive::is_loading::value && hook_in_load) hook_in_load();
+    }
+
+   private:
+    int steps_ = 0;
   };
 };
 using Model = sk::Model<nn::Linear<1>, sk::Shape<2>>;
@@ -94,4 +114,35 @@ TEST_CASE("a folder that is not there is a fault of the file", "[train]") {
   Model model{sk::Seed{1}};
   sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}};
   CHECK_THAT(support::thrown<sk::FileError>([&] { trainer.save(folder / "none/a"); }), Catch::Contains("could not be saved: "));
+}
+
+TEST_CASE("what loading a policy throws reaches the caller of a fit that goes on from a commit, and the others hear why",
+          "[train]") {
+  for (const int ranks : {1, 2}) {
+    const support::TemporaryFolder folder;
+    std::vector<std::string> words(static_cast<std::size_t>(ranks));
+    sk::spawn(ranks, [&](sk::ThreadComm& world) {
+      const auto fit = [&](int epochs) {
+        Model model{sk::Seed{1}};
+        sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world, WithState{}}};
+        trainer.fit(rows,
+                    {.epochs = epochs, .batch = 4, .progress = false, .threads = 1, .checkpoint = {.folder = folder / "run"}});
+        return trainer.train_step().steps();
+      };
+      fit(1);
+      if (world.rank() + 1 == ranks) hook_in_load = [] { throw Broken("the sensor does not answer"); };
+      auto& own = words[static_cast<std::size_t>(world.rank())];
+      try {
+        fit(2);
+      } catch (const Broken& e) { own = std::string("own: ") + e.what(); } catch (const sk::CommError& e) {
+        own = e.what();
+      } catch (const sk::FileError& e) { own = std::string("of the file: ") + e.what(); }
+      hook_in_load = nullptr;
+      world.barrier();
+      if (fit(2) != 4) own += "; the fit after it has not gone on";
+    });
+    CHECK(words.back() == "own: the sensor does not answer");
+    if (ranks == 2)
+      CHECK_THAT(words[0], Catch::Contains("fit: rank 1 could not load ") && Catch::EndsWith(": the sensor does not answer"));
+  }
 }

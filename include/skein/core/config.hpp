@@ -135,6 +135,16 @@
 #define SKEIN_END_INTRINSICS
 #endif
 
+// Around loops for vectors that say `#pragma GCC unroll`: nvcc hands the pragma to the host's compiler, and warns that it does
+// not know it.
+#if defined(__CUDACC__) && defined(__NVCC__)
+#define SKEIN_BEGIN_UNROLLED _Pragma("nv_diagnostic push") _Pragma("nv_diag_suppress 1675")
+#define SKEIN_END_UNROLLED _Pragma("nv_diagnostic pop")
+#else
+#define SKEIN_BEGIN_UNROLLED
+#define SKEIN_END_UNROLLED
+#endif
+
 // A function that kernels call and that cannot be constexpr; constexpr ones need no mark (nvcc's --expt-relaxed-constexpr).
 #if defined(__CUDACC__)
 #define SKEIN_HOST_DEVICE __host__ __device__

@@ -21,12 +21,16 @@ namespace skein::inline SKEIN_ABI::data {
 struct MappedFile {
   std::shared_ptr<const unsigned char> bytes;
   std::size_t size = 0;
+  std::uint64_t device = 0, inode = 0;  ///< no other file has them while this one is mapped
 
   MappedFile() = default;
-  MappedFile(std::shared_ptr<const unsigned char> mapped, std::size_t count) : bytes(std::move(mapped)), size(count) {}
+  MappedFile(std::shared_ptr<const unsigned char> mapped, std::size_t count, std::uint64_t its_device, std::uint64_t its_inode)
+      : bytes(std::move(mapped)), size(count), device(its_device), inode(its_inode) {}
   /// Shares the file. There is no other move: what was moved from keeps it.
   MappedFile(const MappedFile&) = default;
   MappedFile& operator=(const MappedFile&) = default;
+  /// Whether the path still leads to it, and not to a file that has taken its place.
+  bool is_at(const std::string& path) const;
 };
 /// Maps a plain file. Throws FileError where there is none, or nothing in it.
 MappedFile map_file(const std::string& path);

@@ -30,7 +30,13 @@ SKEIN_INLINE MappedFile map_file(const std::string& path) {
   if (at == MAP_FAILED) throw FileError(path, -1, "cannot be mapped", errno);
   return {std::shared_ptr<const unsigned char>(static_cast<const unsigned char*>(at),
                                                [size](const unsigned char* p) { ::munmap(const_cast<unsigned char*>(p), size); }),
-          size};
+          size, static_cast<std::uint64_t>(about.st_dev), static_cast<std::uint64_t>(about.st_ino)};
+}
+
+SKEIN_INLINE bool MappedFile::is_at(const std::string& path) const {
+  struct stat about {};
+  return ::stat(path.c_str(), &about) == 0 && static_cast<std::uint64_t>(about.st_dev) == device &&
+         static_cast<std::uint64_t>(about.st_ino) == inode;
 }
 
 namespace detail {

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <limits>
 #include <optional>
 #include <span>
@@ -68,6 +69,25 @@ SKEIN_INLINE void read_npy_targets(const std::string& path, std::int64_t samples
 }
 SKEIN_INLINE void read_npy_targets(const std::string& path, std::int64_t samples, int classes, NpyTargets<double>& to) {
   read_npy_targets_as(path, samples, classes, to);
+}
+
+/// commit_pair() moves the old targets away before it puts the new samples in place, and the new targets behind them: beside
+/// samples that are still in place there are their own targets, or none.
+SKEIN_INLINE bool read_npy_beside(const MappedFile& file, const std::string& samples, int attempt,
+                                  const std::function<void()>& read_targets) {
+  std::exception_ptr error;
+  try {
+    read_targets();
+  } catch (const FileError&) { error = std::current_exception(); }
+  if (file.is_at(samples)) {
+    if (error) std::rethrow_exception(error);
+    return true;
+  }
+  if (attempt < pair_attempts) return false;
+  throw FileError(samples, -1,
+                  text("was replaced by another file each of {} times that its targets were read: open the pair when the program "
+                       "that writes it has ended",
+                       attempt));
 }
 
 /// The header of a .npy file whose values follow piece by piece.

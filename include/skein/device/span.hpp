@@ -20,7 +20,9 @@ template <class T, DeviceTag Device = Cpu> struct DeviceSpan {
   constexpr DeviceSpan() = default;
   constexpr DeviceSpan(T* first, std::size_t n) : data(first), size(n) {}
   constexpr DeviceSpan(std::span<T> s) requires std::same_as<Device, Cpu> : data(s.data()), size(s.size()) {}
-  constexpr operator DeviceSpan<const T, Device>() const { return {data, size}; }
+  template <class U>
+  requires(std::same_as<const U, T> && !std::is_const_v<U>) constexpr DeviceSpan(DeviceSpan<U, Device> s)
+      : data(s.data), size(s.size) {}
   constexpr DeviceSpan sub(std::size_t begin, std::size_t end) const { return {data + begin, end - begin}; }
 
   constexpr T* begin() const requires std::same_as<Device, Cpu> { return data; }

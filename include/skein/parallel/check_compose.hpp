@@ -48,14 +48,24 @@ template <class... S> consteval bool any_refused() {
     if (in_compose(Capability{i}) == InCompose::refused && (S::capabilities.has(Capability{i}) || ...)) return true;
   return false;
 }
-/// Stands for what is no policy and was given to a Compose, which refuses it: nothing more is said of it then.
-struct RefusedPolicy : SingleProcess {
-  template <class Other> explicit RefusedPolicy(const Other&) {}
-};
 template <class P> inline constexpr bool is_policy = std::derived_from<P, PolicyBase>;
 template <class P> using PolicyOrRefused = std::conditional_t<is_policy<P>, P, RefusedPolicy>;
+template <class P> inline constexpr bool trains_with_others =
+    !std::derived_from<P, SingleProcess> || std::derived_from<P, RefusedPolicy>;
 template <int N> inline constexpr bool at_most_one = N <= 1;
 template <int N> inline constexpr bool several_policies = N >= 1;
+/// Refuses, with one sentence, what cannot be a part of a Compose.
+template <class... Policies> consteval bool assert_policies() {
+  static_assert(several_policies<sizeof...(Policies)>,
+                "Compose takes the policies that are to be composed: give it at least one");
+  static_assert((is_policy<Policies> && ...),
+                "Compose takes policies, and one of these is none: an option (SyncEvery, GradientWorkers, Compress, ...) belongs "
+                "into its DataParallel, as in Compose{DataParallel{world, SyncEvery<4>{}}, ModelAverage{world, Period<100>{}}}");
+  static_assert((trains_with_others<Policies> && ...),
+                "Compose: SingleProcess and Alone train one process by itself, and have no part in what the ranks of another "
+                "policy agree on: leave them out");
+  return true;
+}
 template <class... S> inline constexpr bool keep_whole_replicas = !any_refused<S...>();
 
 /// The groups of a level, as the ranks of the widest communicator see them: for each rank, who leads its group and how large that

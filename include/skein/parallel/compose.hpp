@@ -260,11 +260,7 @@ template <class... PolicyStates> inline constexpr bool forwards_to_parts<Compose
 /// Several policies for one training: Compose{DataParallel{world, SyncEvery<4>{}}, ModelAverage{world, Period<100>{}}}. Their
 /// hooks are called in this order. At most one of them exchanges gradients.
 template <class... Policies> class Compose : public PolicyBase {
-  static_assert(detail::several_policies<sizeof...(Policies)>,
-                "Compose takes the policies that are to be composed: give it at least one");
-  static_assert((detail::is_policy<Policies> && ...),
-                "Compose takes policies, and one of these is none: an option (SyncEvery, GradientWorkers, Compress, ...) belongs "
-                "into its DataParallel, as in Compose{DataParallel{world, SyncEvery<4>{}}, ModelAverage{world, Period<100>{}}}");
+  static_assert(detail::assert_policies<Policies...>());
   template <class P, class R> using StateOf = decltype(std::declval<const detail::PolicyOrRefused<P>&>().bind(std::declval<R>()));
 
  public:

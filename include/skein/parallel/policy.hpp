@@ -187,4 +187,14 @@ struct SingleProcess : PolicyBase {
 /// One rank among several, which trains a model of its own on purpose: fit prints no line about it.
 struct Alone : SingleProcess {};
 
+namespace detail {
+/// Stands for a policy that was refused, in one sentence: nothing more is said of it then.
+struct RefusedPolicy : SingleProcess {
+  template <class... Given> explicit RefusedPolicy(const Given&...) {}
+};
+/// What a policy was given behind its communicator, and does not take.
+template <class... Given> struct NotTaken {};
+template <class...> inline constexpr bool takes_all = false;
+}  // namespace detail
+
 }  // namespace skein::inline SKEIN_ABI::parallel

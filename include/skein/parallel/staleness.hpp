@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Staleness<Steps>: how far workers that do not wait for each other may be apart.
 #pragma once
+#include <concepts>
 #include <limits>
 
 #include "../core/config.hpp"
@@ -18,6 +19,11 @@ template <int Steps> struct Staleness {
                 "Staleness<S> is the number of steps that the fastest worker may run ahead: 0 (synchronous) or more, or "
                 "sk::parallel::unbounded");
   static constexpr int bound = Steps;
+};
+
+/// A type that says such a bound.
+template <class Bound> concept IsStaleness = requires {
+  { Bound::bound } -> std::convertible_to<int>;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

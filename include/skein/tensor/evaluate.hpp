@@ -100,7 +100,9 @@ template <int A, int B> constexpr void check_fits(const Dims<A>& from, const Dim
     throw_shapes("assignment", from, to, "differ: the left is that of the expression, and does not broadcast to its target");
 }
 
-template <class S, int R, class D, class Node> void through_temporary(const TensorView<S, R, D>& to, const Node& node);
+/// Out of line, so that the common path of an assignment stays short.
+template <class S, int R, class D, class Node>
+SKEIN_NOINLINE void through_temporary(const TensorView<S, R, D>& to, const Node& node);
 
 template <class S, int R, class D, class Node>
 SKEIN_ALWAYS_INLINE void evaluate(const TensorView<S, R, D>& to, const Node& node, const Worker* worker) {
@@ -136,9 +138,7 @@ SKEIN_ALWAYS_INLINE void evaluate(const TensorView<S, R, D>& to, const Node& nod
   Evaluator<D>::assign(data, to.where, loop, bound);
 }
 
-/// Out of line, so that the common path of an assignment stays short.
-template <class S, int R, class D, class Node>
-SKEIN_NOINLINE void through_temporary(const TensorView<S, R, D>& to, const Node& node) {
+template <class S, int R, class D, class Node> void through_temporary(const TensorView<S, R, D>& to, const Node& node) {
   Arena<S, D> memory(static_cast<std::size_t>(to.size()), to.where);
   const TensorView<S, R, D> temporary{memory.data(), to.extents, row_major(to.extents), to.where};
   evaluate(temporary, node, nullptr);

@@ -7,6 +7,7 @@
 #include "evaluate.hpp"
 #include "static_view.hpp"
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI {
 
 namespace detail {
@@ -203,3 +204,4 @@ template <class Layout, class Device, class S, class Sum> void static_add_sum(S*
 }
 
 }  // namespace skein::inline SKEIN_ABI
+SKEIN_END_UNROLLED

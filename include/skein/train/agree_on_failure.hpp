@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/error.hpp"
 #include "saved_training.hpp"
 
 SKEIN_BEGIN_COLD
@@ -49,7 +50,12 @@ template <class Read, class Meet> void read_together(const Read& read, const Mee
       agreed = true;
     });
   } catch (...) { error = std::current_exception(); }
-  if (!met || agreed) meet(hash, error);  // the others are in before_change, or behind it as this rank is
+  try {
+    if (!met || agreed) meet(hash, error);  // the others are in before_change, or behind it as this rank is
+  } catch (const CommError&) {
+    if (error) std::rethrow_exception(error);  // which may have left the others in a call of their own
+    throw;
+  }
   if (error) std::rethrow_exception(error);
 }
 

@@ -36,12 +36,13 @@ struct CommitRecords {
   TrainingPosition position{};
   KeptObjects kept{};
 };
-/// All ranks: those of a commit that find_commit() has found. Where one cannot read them, all throw.
+/// All ranks: those of a commit that find_commit() has found. Where one cannot read them, all throw: a FileError where that is
+/// the file's fault, else what its reading threw; the others CommError.
 CommitRecords records_of_commit(const std::string& path, SavedTraining& training);
 /// All ranks: where the check of one throws, all throw: that rank the same again.
 void check_commit(const CommitFolder& folder, SavedTraining& training, const std::function<void()>& check);
 /// All ranks: what find_commit() has found. Its hashes were checked, so that its tables are now. Where one cannot read it, all
-/// throw, and nothing is changed on any.
+/// throw, as above, and nothing is changed on any.
 LoadedTraining load_commit(const std::string& path, SavedTraining& training);
 }  // namespace detail
 

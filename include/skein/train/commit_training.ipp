@@ -109,13 +109,26 @@ SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folde
     std::fprintf(stderr, "fit: goes on from step %lld of %s\n", static_cast<long long>(found.step), in_quotes(folder).c_str());
 }
 
-/// All ranks read something of a commit, as read_together() has it. Throws FileError on a rank that cannot, on the others
-/// CommError.
-inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void(const FileRead&)>& read) {
+/// All ranks read something of a commit, as read_together() has it. On a rank that cannot, throws FileError where that is the
+/// file's fault, else what its own reading threw, a policy's or a communicator's; on the others CommError. `hint` ends the
+/// sentence where a file that can be read does not fit.
+inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void(const FileRead&)>& read,
+                        const std::string& hint = {}) {
   read_together(read, [&](std::uint64_t, const std::exception_ptr& error) {
-    const std::string failure = error ? reason_of(error) : std::string();
+    std::string failure = error ? reason_of(error) : std::string();
+    bool of_file = false;
+    try {
+      if (error) std::rethrow_exception(error);
+    } catch (const FileError& e) {
+      of_file = true;
+      if (e.error() == 0) failure += hint;
+    } catch (...) {}
     (void)agree_on_failure(
-        training, {}, failure, [&] { throw FileError(path, -1, "cannot be loaded: " + failure); },
+        training, {}, failure,
+        [&] {
+          if (of_file) throw FileError(path, -1, "cannot be loaded: " + failure);
+          std::rethrow_exception(error);
+        },
         [&](int rank, const std::string& reason) { return text("fit: rank {} could not load {}: {}", rank, path, reason); });
   });
 }
@@ -136,15 +149,10 @@ SKEIN_INLINE void check_commit(const CommitFolder& folder, SavedTraining& traini
 
 SKEIN_INLINE LoadedTraining load_commit(const std::string& path, SavedTraining& training) {
   LoadedTraining loaded;
-  read_on_all(path, training, [&](const FileRead& before_change) {
-    try {
-      loaded = load_training(path, training, Verify::Table, before_change);
-    } catch (const FileError& e) {
-      if (e.error() != 0) throw;
-      throw ArgumentError(std::string(e.what()) +
-                          "; if that is the commit of another training, give this one a .checkpoint.folder of its own");
-    }
-  });
+  read_on_all(
+      path, training,
+      [&](const FileRead& before_change) { loaded = load_training(path, training, Verify::Table, before_change); },
+      "; if that is the commit of another training, give this one a .checkpoint.folder of its own");
   training.start_again();
   return loaded;
 }

@@ -6,6 +6,7 @@
 
 #if SKEIN_WITH_XSIMD
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// What is summed: the rows as they are.
@@ -74,4 +75,5 @@ SKEIN_ALWAYS_INLINE void column_sums(const ColumnSums<Scalar>& all, Share share 
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

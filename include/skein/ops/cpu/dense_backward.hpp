@@ -10,6 +10,7 @@
 
 #if SKEIN_WITH_XSIMD
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// The weights' gradient: some values of a patch by some vectors of filters in registers, over blocks of rows. Where the channels
@@ -148,4 +149,5 @@ template <class Scalar, DirectPlan P> struct DenseData {
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

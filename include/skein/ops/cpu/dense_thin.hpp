@@ -6,6 +6,7 @@
 
 #if SKEIN_WITH_XSIMD
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// y = x W + b with one to four outputs, as dot products. x is (batch, In), y is (batch, Out), both padded to row_pitch.
@@ -90,4 +91,5 @@ template <class Scalar, int In, int Out> struct DenseThin {
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

@@ -14,7 +14,7 @@
 #include "dense_backward.hpp"
 
 #if SKEIN_WITH_XSIMD
-
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// ByChannel: winners lie in a plane for each filter (P.winner_plane()), else by pixel.
@@ -25,7 +25,6 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   static constexpr long pixels = P.g.pixels(), pitch = P.row_values_pitch();
   static constexpr long filter_pitch = kernel * pitch;
   using V = Vector<Scalar, lanes>;
-
   using Dense = DenseWeights<Scalar, P>;
   using Turned = std::conditional_t<(P.conv().stride > 1), StridedData<Scalar, P>, DenseData<Scalar, P>>;
 
@@ -297,4 +296,5 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

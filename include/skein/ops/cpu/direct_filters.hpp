@@ -10,6 +10,7 @@
 
 #if SKEIN_WITH_XSIMD
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// sum[p] += x[p][k] by the row w, for the pixels p of [Begin, End). x: pixel Begin's first value, those of the next one Step
@@ -210,4 +211,5 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

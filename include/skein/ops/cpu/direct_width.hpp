@@ -8,6 +8,7 @@
 
 #if SKEIN_WITH_XSIMD
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Forward pass of a direct convolution in vectors over the width.
@@ -145,4 +146,5 @@ template <class Scalar, DirectPlan P> struct DirectWidth {
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

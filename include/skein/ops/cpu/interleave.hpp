@@ -10,6 +10,7 @@ SKEIN_BEGIN_INTRINSICS
 SKEIN_END_INTRINSICS
 #endif
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 #if defined(__AVX__)
@@ -51,3 +52,4 @@ template <int Channels, class Scalar> void interleave(const Scalar* from, long p
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED

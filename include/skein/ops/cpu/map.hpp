@@ -6,6 +6,7 @@
 
 #include "../../tensor/simd.hpp"
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 namespace detail {
@@ -57,3 +58,4 @@ template <class Function, class Scalar> void zip(Function f, long n, const Scala
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED

@@ -10,6 +10,7 @@
 
 #if SKEIN_WITH_XSIMD
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// Pixels of several images, each with all its channels, in a copy that has gaps of zeros between rows and images: scalars from
@@ -184,4 +185,5 @@ template <class Scalar> class PatchProducts {
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

@@ -10,6 +10,7 @@
 
 #if SKEIN_WITH_XSIMD
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// The gradient of the input of one image, in vectors over the channels. Nothing is pooled.
@@ -121,4 +122,5 @@ template <class Scalar, DirectPlan P> struct StridedData {
 };
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

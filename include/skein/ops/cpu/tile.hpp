@@ -8,6 +8,7 @@
 #if SKEIN_WITH_XSIMD
 #include <type_traits>
 
+SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// The operands of C = op(A) B + start; a, b and c are not null, whatever m and k are. A is (m, k), stored transposed where the
@@ -179,4 +180,5 @@ SKEIN_PANELS_OF_FLOAT(extern)
 #endif
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu
+SKEIN_END_UNROLLED
 #endif

@@ -245,7 +245,18 @@ template <class Comm, class Bound = Staleness<0>> class Gossip : public PolicyBa
  private:
   Comm* comm_;
 };
+/// Without a Staleness it is refused.
+template <class Comm, class Bound>
+requires(!IsStaleness<Bound>) class Gossip<Comm, Bound> : public detail::RefusedPolicy {
+  static_assert(
+      IsStaleness<Bound>,
+      "Gossip takes behind the communicator a Staleness and nothing else: Gossip{world}, Gossip{world, Staleness<2>{}}");
+
+ public:
+  template <class... Given> explicit Gossip(Comm&, const Given&...) {}
+};
 template <class Comm> Gossip(Comm&) -> Gossip<Comm>;
 template <class Comm, int Steps> Gossip(Comm&, Staleness<Steps>) -> Gossip<Comm, Staleness<Steps>>;
+template <class Comm, class... Given> Gossip(Comm&, Given...) -> Gossip<Comm, detail::NotTaken<Given...>>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -14,9 +14,6 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// optimizer, ModelAverage{world, Period<500>{}, DiLoCo{}}, the way to the mean is its gradient; streaming: {.fragments = 4,
 /// .delay = 5, .keep = 0.5}. The communicator must outlive the training. With Period<1> and plain SGD it is DataParallel.
 template <class Comm, class When, class Outer = PlainAverage> class ModelAverage : public PolicyBase {
-  static_assert(detail::has_a_period<When>,
-                "ModelAverage is given its period: ModelAverage{world, Period<4>{}}, or Period<2, Every::epoch>{}");
-
  public:
   using communicator = Comm;
   explicit ModelAverage(Comm& comm, ModelAverageOptions options = {}, When = {}) : comm_(&comm), options_(options) {}
@@ -44,6 +41,19 @@ template <class Comm, class When, class Outer = PlainAverage> class ModelAverage
   ModelAverageOptions options_;
   [[no_unique_address]] Outer outer_{};
 };
+/// Without a Period it is refused.
+template <class Comm, class When, class Outer>
+requires(!detail::is_period<When>) class ModelAverage<Comm, When, Outer> : public detail::RefusedPolicy {
+  static_assert(detail::has_a_period<When>,
+                "ModelAverage is given its period: ModelAverage{world, Period<4>{}}, or Period<2, Every::epoch>{}");
+  static_assert(detail::period_or_none<When>,
+                "ModelAverage takes behind the communicator, in this order, its options, a Period and a DiLoCo, as in "
+                "ModelAverage{world, {.keep = 0.5}, Period<4>{}}: one of what it is given is none of these, or is elsewhere");
+
+ public:
+  template <class... Given> explicit ModelAverage(Comm&, const Given&...) {}
+  template <class... Given> explicit ModelAverage(Comm&, ModelAverageOptions, const Given&...) {}
+};
 template <class Comm> ModelAverage(Comm&) -> ModelAverage<Comm, detail::NoPeriod>;
 template <class Comm> ModelAverage(Comm&, ModelAverageOptions) -> ModelAverage<Comm, detail::NoPeriod>;
 template <class Comm, int N, Every U> ModelAverage(Comm&, Period<N, U>) -> ModelAverage<Comm, Period<N, U>>;
@@ -52,5 +62,8 @@ template <class Comm, int N, Every U, class Outer> ModelAverage(Comm&, Period<N,
     -> ModelAverage<Comm, Period<N, U>, Outer>;
 template <class Comm, int N, Every U, class Outer> ModelAverage(Comm&, ModelAverageOptions, Period<N, U>, DiLoCo<Outer>)
     -> ModelAverage<Comm, Period<N, U>, Outer>;
+template <class Comm, class... Given> ModelAverage(Comm&, Given...) -> ModelAverage<Comm, detail::NotTaken<Given...>>;
+template <class Comm, class... Given> ModelAverage(Comm&, ModelAverageOptions, Given...)
+    -> ModelAverage<Comm, detail::NotTaken<Given...>>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -46,8 +46,11 @@ namespace detail {
 /// An optimizer, or none; not one that evaluates the loss itself.
 template <class Outer> inline constexpr bool fits_as_outer = std::same_as<Outer, PlainAverage> || optim::Optimizer<Outer>;
 /// In place of the period that ModelAverage{world} was not given.
-struct NoPeriod : Period<1> {};
+struct NoPeriod {};
 template <class When> inline constexpr bool has_a_period = !std::same_as<When, NoPeriod>;
+template <class When> inline constexpr bool is_period = false;
+template <int N, Every U> inline constexpr bool is_period<Period<N, U>> = true;
+template <class When> inline constexpr bool period_or_none = is_period<When> || !has_a_period<When>;
 }  // namespace detail
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -24,9 +24,25 @@ template <class Comm, class First, class When> class PostLocalSgd
   PostLocalSgd(Comm& comm, ModelAverageOptions average, First first, When when)
       : Base(DataParallel<Comm, First>(comm, first), ModelAverage<Comm, When>(comm, behind(average), when)) {}
 };
+/// What is given in another order, or is something else, is refused.
+template <class Comm, class First, class When>
+requires(!detail::is_period<When> || !requires { First::steps; }) class PostLocalSgd<Comm, First, When>
+    : public detail::RefusedPolicy {
+  static_assert(
+      detail::takes_all<First, When>,
+      "PostLocalSgd takes behind the communicator, in this order, options of ModelAverage, a SyncFirst and a Period, as in "
+      "PostLocalSgd{world, SyncFirst<500>{}, Period<8>{}}: one of them is missing, or what it is given is something else");
+
+ public:
+  template <class... Given> explicit PostLocalSgd(Comm&, const Given&...) {}
+  template <class... Given> explicit PostLocalSgd(Comm&, ModelAverageOptions, const Given&...) {}
+};
 template <class Comm, int N, int P, Every U> PostLocalSgd(Comm&, SyncFirst<N>, Period<P, U>)
     -> PostLocalSgd<Comm, SyncFirst<N>, Period<P, U>>;
 template <class Comm, int N, int P, Every U> PostLocalSgd(Comm&, ModelAverageOptions, SyncFirst<N>, Period<P, U>)
     -> PostLocalSgd<Comm, SyncFirst<N>, Period<P, U>>;
+template <class Comm, class... Given> PostLocalSgd(Comm&, Given...) -> PostLocalSgd<Comm, detail::NotTaken<Given...>, void>;
+template <class Comm, class... Given> PostLocalSgd(Comm&, ModelAverageOptions, Given...)
+    -> PostLocalSgd<Comm, detail::NotTaken<Given...>, void>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

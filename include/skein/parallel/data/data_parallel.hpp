@@ -204,6 +204,16 @@ template <class Comm, class... Options> class DataParallel : public PolicyBase {
   Comm* comm_;
   DataParallelOptions options_;
 };
+/// What is given in place of an option is refused.
+template <class Comm, class... Options>
+requires(!(DataParallelOption<Options> && ...)) class DataParallel<Comm, Options...> : public detail::RefusedPolicy {
+  static_assert(assert_options<Options...>());
+
+ public:
+  template <class... Given> explicit DataParallel(Comm&, const Given&...) {}
+  explicit DataParallel(Comm&, DataParallelOptions, Options...) {}
+  explicit DataParallel(Comm&, Options...) {}
+};
 /// A trainer's steps do not know the communicator's type: those over MpiComm and over ThreadComm are the same code.
 template <comm::Erasable Comm> struct StepPolicyOf<DataParallel<Comm>> { using type = DataParallel<comm::AnyComm>; };
 
@@ -212,5 +222,9 @@ template <class Comm, class... Options>
 requires(!std::same_as<Options, DataParallelOptions> && ...) DataParallel(Comm&, Options...)
 ->DataParallel<Comm, Options...>;
 template <class Comm, class... Options> DataParallel(Comm&, DataParallelOptions, Options...) -> DataParallel<Comm, Options...>;
+/// Values behind a type are refused as an option.
+template <class Comm, class First>
+requires(!std::same_as<First, DataParallelOptions>) DataParallel(Comm&, First, DataParallelOptions)
+->DataParallel<Comm, First, DataParallelOptions>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

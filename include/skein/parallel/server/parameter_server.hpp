@@ -268,10 +268,25 @@ template <class Comm, class Bound = Staleness<unbounded>> class ParameterServer 
   Comm* comm_;
   ParameterServerOptions options_;
 };
+/// Without a Staleness it is refused.
+template <class Comm, class Bound>
+requires(!IsStaleness<Bound>) class ParameterServer<Comm, Bound> : public detail::RefusedPolicy {
+  static_assert(
+      IsStaleness<Bound>,
+      "ParameterServer takes behind the communicator its options and a Staleness, in this order, as in "
+      "ParameterServer{world, {.servers = 2}, Staleness<4>{}}: one of what it is given is none of these, or is elsewhere");
+
+ public:
+  template <class... Given> explicit ParameterServer(Comm&, const Given&...) {}
+  template <class... Given> explicit ParameterServer(Comm&, ParameterServerOptions, const Given&...) {}
+};
 template <class Comm> ParameterServer(Comm&) -> ParameterServer<Comm>;
 template <class Comm> ParameterServer(Comm&, ParameterServerOptions) -> ParameterServer<Comm>;
 template <class Comm, int Steps> ParameterServer(Comm&, Staleness<Steps>) -> ParameterServer<Comm, Staleness<Steps>>;
 template <class Comm, int Steps> ParameterServer(Comm&, ParameterServerOptions, Staleness<Steps>)
     -> ParameterServer<Comm, Staleness<Steps>>;
+template <class Comm, class... Given> ParameterServer(Comm&, Given...) -> ParameterServer<Comm, detail::NotTaken<Given...>>;
+template <class Comm, class... Given> ParameterServer(Comm&, ParameterServerOptions, Given...)
+    -> ParameterServer<Comm, detail::NotTaken<Given...>>;
 
 }  // namespace skein::inline SKEIN_ABI::parallel

@@ -1,0 +1,21 @@
+// expect: Gossip takes behind the communicator a Staleness and nothing else
+// SPDX-License-Identifier: Apache-2.0
+#include <skein/comm/thread/thread_comm.hpp>
+#include <skein/nn/linear.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/nn/model.hpp>
+#include <skein/optim/sgd.hpp>
+#include <skein/parallel/average/gossip.hpp>
+#include <skein/train/trainer.hpp>
+
+namespace sk = skein;
+using namespace skein::parallel;
+
+void f(sk::ThreadComm& world) {
+  sk::Model<sk::nn::Linear<3>, sk::Shape<2>> model;
+#ifndef SKEIN_TWIN
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}, Gossip{world, 2}};
+#else
+  sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{}, Gossip{world, Staleness<2>{}}};
+#endif
+}
