@@ -18,9 +18,10 @@ namespace sk = skein;
 namespace nn = skein::nn;
 
 /// What PyTorch made of one network: of each parameter's gradient the products with some fixed vectors and the norm; losses of
-/// steps; the loss in evaluation phase.
+/// steps; the loss in evaluation phase. Together: so many parameters, one behind the other, count as one.
 struct Expected {
   const std::vector<double>&projections, &norms, &losses, &evaluation;
+  int together = 1;
 };
 
 /// Value `index` of stream `salt`, within (-scale, scale): as draw() of networks_of_pytorch.py, to the bit.
@@ -37,8 +38,8 @@ inline float draw(long index, int salt, double scale) {
 template <class Model, class Visit> void each_element(Visit&& visit) {
   int p = 0;
   for (const sk::plan::Entry& e : Model::program.parameters()) {
-    const long columns = e.extents.last();
-    for (long i = 0; i < e.extents.count(); ++i) visit(p, e, i, e.offset + i / columns * sk::row_pitch(columns) + i % columns);
+    const long columns = e.extents.last(), count = e.extents.count();
+    for (long i = 0; i < count; ++i) visit(p, e, i, e.offset + i / columns * sk::row_pitch(columns) + i % columns);
     ++p;
   }
 }
@@ -47,9 +48,12 @@ template <class Model> void set_parameters(Model& model) {
   using Scalar = typename Model::Scalar;
   const auto lease = model.modify();
   Scalar* values = lease.data();
+  double scale = 0, center = 0;
   each_element<Model>([&](int p, const sk::plan::Entry& e, long i, long at) {
-    const double scale = e.fan_in > 0 ? 1 / std::sqrt(static_cast<double>(e.fan_in)) : 0.25;  // else a normalisation
-    const double center = e.init == static_cast<int>(nn::Init::ones) ? 1 : 0;
+    if (i == 0) {
+      scale = e.fan_in > 0 ? 1 / std::sqrt(static_cast<double>(e.fan_in)) : 0.25;  // else a normalisation
+      center = e.init == static_cast<int>(nn::Init::ones) ? 1 : 0;
+    }
     values[at] = static_cast<Scalar>(static_cast<float>(static_cast<double>(draw(i, p + 1, scale)) + center));
   });
 }
@@ -92,13 +96,18 @@ inline double apart_from(double a, double b, double floor = 0) { return std::abs
 /// Projections of the gradients in the arena, of worker 0: the whole gradient where there is no other.
 template <class Model> void check_gradients(const Model& model, const Expected& expected, double tolerance) {
   const int parameters = static_cast<int>(Model::program.parameters().size());
-  const int vectors = static_cast<int>(expected.projections.size()) / parameters;
-  std::vector<double> projections(static_cast<std::size_t>(vectors * parameters)), squares(static_cast<std::size_t>(parameters));
+  const int groups = (parameters + expected.together - 1) / expected.together;
+  const int vectors = static_cast<int>(expected.projections.size()) / groups;
+  std::vector<double> projections(static_cast<std::size_t>(vectors * groups)), squares(static_cast<std::size_t>(groups));
+  long counted = 0;  // elements of the group
   each_element<Model>([&](int p, const sk::plan::Entry&, long i, long at) {
+    if (i == 0 && p % expected.together == 0) counted = 0;
+    ++counted;
     const double g = static_cast<double>(model.gradients().data[at]);
+    const int group = p / expected.together;
     for (int k = 0; k < vectors; ++k)
-      projections[static_cast<std::size_t>(vectors * p + k)] += g * std::cos(static_cast<double>((k + 1) * (i + 1)));
-    squares[static_cast<std::size_t>(p)] += g * g;
+      projections[static_cast<std::size_t>(vectors * group + k)] += g * std::cos(static_cast<double>((k + 1) * counted));
+    squares[static_cast<std::size_t>(group)] += g * g;
   });
   REQUIRE(projections.size() == expected.projections.size());
   REQUIRE(squares.size() == expected.norms.size());
@@ -108,9 +117,10 @@ template <class Model> void check_gradients(const Model& model, const Expected& 
     const std::size_t p = k / static_cast<std::size_t>(vectors);
     // A bias before BatchNorm has a gradient of zero, to rounding: what cancels in it is of the size of the other gradients.
     const double scale = std::max(expected.norms[p], 0.01 * largest);
-    INFO("parameter " << p << ", vector " << k % static_cast<std::size_t>(vectors) + 1 << ": " << projections[k] << " for "
-                      << expected.projections[k] << ", apart by " << projections[k] - expected.projections[k] << ", norm "
-                      << expected.norms[p]);
+    INFO((expected.together > 1 ? "group " : "parameter ")
+         << p << ", vector " << k % static_cast<std::size_t>(vectors) + 1 << ": " << projections[k] << " for "
+         << expected.projections[k] << ", apart by " << projections[k] - expected.projections[k] << ", norm "
+         << expected.norms[p]);
     CHECK(apart_from(projections[k], expected.projections[k], scale) <= tolerance);
     CHECK(apart_from(std::sqrt(squares[p]), expected.norms[p], scale) <= tolerance);
   }
