@@ -19,8 +19,8 @@ TEST_CASE("a parameter server over processes", "[distributed]") {
   cases::saves_and_loads(world, "parameter_server_" + std::to_string(world.size()) + ".saved");
   if (world.size() < 3) return;
   if (world.size() < 5) cases::gradients_of_long_messages(world);
-  CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
-  CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
+  CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world, 2) == 2);
+  CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world, 3) > 2);
 }
 
 TEST_CASE("gossip over processes", "[distributed]") {
@@ -33,6 +33,6 @@ TEST_CASE("gossip over processes", "[distributed]") {
   cases::another_policy_meets<3>(world);
   cases::another_communicator_meets<0>(world);
   cases::another_communicator_meets<2>(world);
-  CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world) == 2);
-  CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world) > 2);
+  CHECK(cases::ahead_of_a_slow_one<Staleness<2>>(world, 2) == 2);
+  CHECK(cases::ahead_of_a_slow_one<Staleness<unbounded>>(world, 3) > 2);
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <numeric>
 #include <sys/wait.h>
+#include <unistd.h>
 #include <thread>
 
 #include "support/temporary_folder.hpp"
@@ -260,12 +261,20 @@ TEST_CASE("killed at random instants, some committed state always loads, and nev
   save(State(0), path);
   int last = 0;
   for (int trial = 0; trial < 12; ++trial) {
+    int saved[2];
+    REQUIRE(::pipe(saved) == 0);
     const pid_t child = ::fork();
     if (child == 0)
-      for (int i = last + 1;; ++i) save(State(i), path);
+      for (int i = last + 1;; ++i) {
+        save(State(i), path);
+        if (i == last + 1) (void)!::write(saved[1], "x", 1);
+      }
+    char one = 0;
+    if (trial % 4 == 0) (void)!::read(saved[0], &one, 1);  // some come that far, however slow the disk is
     std::this_thread::sleep_for(std::chrono::microseconds(500 + sk::random_below(7, 1, std::uint64_t(trial), 20000)));
     ::kill(child, SIGKILL);
     ::waitpid(child, nullptr, 0);
+    ::close(saved[0]), ::close(saved[1]);
     State back(-1);
     CheckpointReader reader{path};
     back.load(reader);

@@ -2,6 +2,7 @@
 // `.checkpoint` of fit: commits as a training goes, and what the same program does when it is started again, whatever ended it.
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <string>
 #include <sys/mman.h>
@@ -531,11 +533,16 @@ TEST_CASE("killed at random instants, started again and again, a program ends wi
                       sk::train::hash64(o.buffers.data(), 4 * o.buffers.size()),
                       sk::train::hash64(o.losses.data(), o.losses.size()));
     };
-    const auto begin = std::chrono::steady_clock::now();
-    const std::string expected = support::wait_for(
-        support::start_process([&] { return run(base / ("whole" + std::to_string(ranks) + (async ? "async" : ""))); }));
-    const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin).count();
-    REQUIRE_THAT(expected, !Catch::StartsWith("signal"));
+    std::string expected;
+    long whole = std::numeric_limits<long>::max();
+    for (int i = 0; i < 3; ++i) {  // a busy machine may let one of them stand still
+      const std::string name = sk::text("whole{}_{}{}", ranks, i, async ? "async" : "");
+      const auto begin = std::chrono::steady_clock::now();
+      expected = support::wait_for(support::start_process([&] { return run(base / name); }));
+      const auto passed = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
+      whole = std::min(whole, static_cast<long>(passed.count()));
+      REQUIRE_THAT(expected, !Catch::StartsWith("signal"));
+    }
     int kills = 0, trainings = 0;
     for (std::uint64_t trial = 0; kills < 15 || trainings < 2; ++trial) {
       const std::string folder = base / ((async ? "async" : "run") + std::to_string(ranks) + "_" + std::to_string(trainings));

@@ -144,12 +144,12 @@ TEST_CASE("a rank that never comes to the meeting is named on all that came") {
   const int port = free_port();
   const auto said = support::run_processes(4, [&](int r) -> std::string {
     if (r == 2) return "stayed away";
-    const sk::ControlComm world = sk::ControlComm::from_address(at(port), r, 4, within(0.6));
+    const sk::ControlComm world = sk::ControlComm::from_address(at(port), r, 4, within(3));
     return "met";
   });
   CHECK(said[2] == "stayed away");
   for (const int r : {0, 1, 3})
-    CHECK_THAT(said[static_cast<std::size_t>(r)], Equals("rank 2 did not arrive at " + at(port) + " within 0.6 s"));
+    CHECK_THAT(said[static_cast<std::size_t>(r)], Equals("rank 2 did not arrive at " + at(port) + " within 3 s"));
 }
 
 TEST_CASE("without rank 0 the others say where they looked") {
@@ -166,12 +166,16 @@ TEST_CASE("without rank 0 the others say where they looked") {
 }
 
 TEST_CASE("ranks that disagree about their number, or share one, are told so") {
-  const int port = free_port();
-  auto said = support::run_processes(3, [&](int r) -> std::string {
-    std::this_thread::sleep_for(std::chrono::milliseconds(r == 2 ? 300 : 0));
-    return sk::ControlComm::from_address(at(port), r, r == 2 ? 4 : 3, within(10)), "met";
-  });
-  for (const std::string& s : said) CHECK(s == "rank 2 believes in 4 ranks, rank 0 in 3: start all with the same number");
+  const std::string differ = "rank 2 believes in 4 ranks, rank 0 in 3: start all with the same number";
+  std::vector<std::string> said(3);
+  for (int trial = 0; trial < 5 && said != std::vector<std::string>(3, differ); ++trial) {
+    const int port = free_port();
+    said = support::run_processes(3, [&](int r) -> std::string {
+      std::this_thread::sleep_for(std::chrono::milliseconds(r == 2 ? 300 : 0));  // rank 1 is there by then, but on a busy machine
+      return sk::ControlComm::from_address(at(port), r, r == 2 ? 4 : 3, within(3)), "met";
+    });
+  }
+  CHECK(said == std::vector<std::string>(3, differ));
   const int other = free_port();
   said = support::run_processes(3, [&](int r) -> std::string {
     std::this_thread::sleep_for(std::chrono::milliseconds(150 * r));
@@ -179,7 +183,7 @@ TEST_CASE("ranks that disagree about their number, or share one, are told so") {
   });
   for (const std::string& s : said)
     CHECK(s == "two processes say that they are rank 1 of 3: each needs a number of its own, from 0");
-  CHECK_THROWS_AS(sk::ControlComm::from_address(at(port), 3, 3), sk::ArgumentError);
+  CHECK_THROWS_AS(sk::ControlComm::from_address(at(other), 3, 3), sk::ArgumentError);
   for (const char* wrong : {"", "here", "here:", ":1", "here:0", "here:70000", "a b:1"})
     CHECK_THROWS_AS(sk::ControlComm::from_address(wrong, 0, 1), sk::ArgumentError);
 }
@@ -190,15 +194,15 @@ TEST_CASE("strangers on the port do not keep the ranks from meeting") {
     return support::start_process([&port, bytes, stay]() -> std::string {
       std::string why;
       control::Descriptor d;
-      for (int i = 0; i < 300 && !d; ++i) {
+      for (int i = 0; i < 2000 && !d; ++i) {
         d = control::try_connect({"127.0.0.1", port}, 1, why);
         if (!d) std::this_thread::sleep_for(10ms);
       }
       (void)control::write_all(d.get(), bytes, 1);
-      if (stay) std::this_thread::sleep_for(1s);
+      if (stay) return std::this_thread::sleep_for(1s), "gone";
       char some[512];
       pollfd p{d.get(), POLLIN, 0};
-      (void)::poll(&p, 1, 1000);
+      (void)::poll(&p, 1, 20000);
       const ssize_t n = ::recv(d.get(), some, sizeof some, 0);
       return n > 32 ? std::string(some + 32, static_cast<std::size_t>(n) - 32) : "closed";
     });
@@ -210,14 +214,19 @@ TEST_CASE("strangers on the port do not keep the ranks from meeting") {
   strangers.push_back(stranger(control::encode({control::Kind::Hello, 0, 0, 0, "short"}), false));
   strangers.push_back(stranger(control::encode({control::Kind::Fail, 0, 0, 0, "I am the coordinator"}), false));
   strangers.push_back(stranger("", true));  // says nothing
-  const auto said = support::run_processes(2, [&](int r) -> std::string {
-    if (r == 1) std::this_thread::sleep_for(600ms);  // the strangers come first
-    sk::ControlComm world = sk::ControlComm::from_address(at(port), r, 2, within(20, "ours"));
-    return std::to_string(world.all_reduce(r + 1));
-  });
-  CHECK(said == std::vector<std::string>{"3", "3"});
+  const auto rank = [&](int r) {
+    return support::start_process([&port, r]() -> std::string {
+      sk::ControlComm world = sk::ControlComm::from_address(at(port), r, 2, within(20, "ours"));
+      return std::to_string(world.all_reduce(r + 1));
+    });
+  };
+  const support::Child zero = rank(0);
   std::vector<std::string> heard;
-  for (const support::Child& c : strangers) heard.push_back(support::wait_for(c));
+  for (std::size_t i = 0; i < 4; ++i) heard.push_back(support::wait_for(strangers[i]));
+  const support::Child one = rank(1);  // the strangers come first
+  CHECK(support::wait_for(zero) == "3");
+  CHECK(support::wait_for(one) == "3");
+  CHECK(support::wait_for(strangers[4]) == "gone");
   CHECK_THAT(heard[0], Contains("refused: the other side speaks something else than skein's coordinator"));
   CHECK_THAT(heard[1], Contains("refused: " + at(port) + " belongs to another job"));
   CHECK(heard[2] == "closed");
@@ -227,9 +236,10 @@ TEST_CASE("strangers on the port do not keep the ranks from meeting") {
 TEST_CASE("a rank that finds another server at the address says so") {
   const control::Listener listener({"127.0.0.1", 0});
   const support::Child child = support::start_process(
-      [&]() -> std::string { return sk::ControlComm::from_address(at(listener.port()), 1, 2, within(0.5)), "met"; });
+      [&]() -> std::string { return sk::ControlComm::from_address(at(listener.port()), 1, 2, within(3)), "met"; });
   std::vector<control::Descriptor> guests;
-  for (int i = 0; i < 100; ++i) {
+  pollfd ends{child.from, POLLIN, 0};
+  while (::poll(&ends, 1, 0) == 0) {
     if (control::Descriptor d = listener.accept(); d) {
       (void)control::write_all(d.get(), "220 mail.somewhere.example ESMTP, welcome to our server\r\n", 1);
       guests.push_back(std::move(d));
@@ -259,10 +269,12 @@ TEST_CASE("a file that an earlier run left is not believed") {
   // The port of the old file belongs to another run's coordinator now: its secret is another.
   const int port = free_port();
   const support::Child other =
-      support::start_process([&]() -> std::string { return sk::ControlComm::from_address(at(port), 0, 2, within(2)), "met"; });
+      support::start_process([&]() -> std::string { return sk::ControlComm::from_address(at(port), 0, 2, within(6)), "met"; });
+  std::string why;
+  while (!control::try_connect({"127.0.0.1", port}, 1, why)) std::this_thread::sleep_for(10ms);
   leave(0, port);
   CHECK_THAT(support::run_processes(
-                 1, [&](int) -> std::string { return sk::ControlComm::from_file(path, 1, 2, within(0.6)), "met"; })[0],
+                 1, [&](int) -> std::string { return sk::ControlComm::from_file(path, 1, 2, within(2.5)), "met"; })[0],
              Contains("refused: " + at(port) + " belongs to another job"));
   CHECK_THAT(support::wait_for(other), Contains("rank 1 did not arrive"));
 }
@@ -299,8 +311,8 @@ TEST_CASE("a part that another is assigned to has been left: who calls it is tol
   try {
     sk::spawn(2, [](sk::ThreadComm& threads) {
       sk::SelfComm alone;
-      sk::ControlComm world = sk::ControlComm::over(threads, 3), part = world.split(0);
-      if (threads.rank() == 1) part = sk::ControlComm::over(alone, 3);
+      sk::ControlComm world = sk::ControlComm::over(threads, 20), part = world.split(0);
+      if (threads.rank() == 1) part = sk::ControlComm::over(alone, 20);
       part.barrier();
       world.barrier();
     });
@@ -310,19 +322,22 @@ TEST_CASE("a part that another is assigned to has been left: who calls it is tol
 
 TEST_CASE("a rank that does not come to a call is named on every rank; one that is killed at once") {
   const int port = free_port();
+  const support::TemporaryFolder folder;
+  const std::string given_up = folder / "rank 0 has given up";
   auto said = support::run_processes(3, [&](int r) -> std::string {
     sk::ControlComm world = sk::ControlComm::from_address(at(port), r, 3, within(10));
     world.barrier();
-    world.set_deadline(0.4);
+    world.set_deadline(2.5);
     std::string text;
     try {
-      if (r == 1) std::this_thread::sleep_for(1500ms);
+      for (int i = 0; r == 1 && i < 2000 && !std::ifstream(given_up); ++i) std::this_thread::sleep_for(10ms);
       std::vector<double> values(7);
       world.all_reduce(values);
     } catch (const sk::CommError& e) { text = e.what(); }
+    if (r == 0) std::ofstream{given_up};
     return text;
   });
-  for (const std::string& s : said) CHECK(s == "all_reduce(Sum) of 7 double (call 1): rank 1 did not arrive within 0.4 s");
+  for (const std::string& s : said) CHECK(s == "all_reduce(Sum) of 7 double (call 1): rank 1 did not arrive within 2.5 s");
   const int other = free_port();
   const int dies = GENERATE(0, 2);
   const double before = control::now();
@@ -566,23 +581,23 @@ TEST_CASE("an infinite deadline keeps no coordinator that has no ranks to wait f
     others[1] = {};  // its process has ended
     server.finish(std::numeric_limits<double>::infinity());
   }
-  CHECK(std::chrono::steady_clock::now() - begin < 5s);
+  CHECK(std::chrono::steady_clock::now() - begin < 20s);
 }
 
 TEST_CASE("a rank whose frame the coordinator cannot read is told so, as the others are") {
   const int port = free_port();
   const support::Child strange = support::start_process([port]() -> std::string {
-    const std::unique_ptr<control::Client> client = control::meet_at(at(port), {1, 2, control::key_of("a job"), 10});
+    const std::unique_ptr<control::Client> client = control::meet_at(at(port), {1, 2, control::key_of("a job"), 25});
     return client->exchange(77, 0, "of a group that nobody opened"), "an answer";
   });
   const double before = control::now();
   const auto said = support::run_processes(1, [&](int) -> std::string {
-    sk::ControlComm world = sk::ControlComm::from_address(at(port), 0, 2, within(10, "a job"));
+    sk::ControlComm world = sk::ControlComm::from_address(at(port), 0, 2, within(25, "a job"));
     return world.barrier(), "met";
   });
   CHECK_THAT(said[0], Equals("the coordinator cannot understand rank 1: the coordinator knows no group 77"));
   CHECK_THAT(support::wait_for(strange), Equals(said[0]));
-  CHECK(control::now() - before < 8);
+  CHECK(control::now() - before < 20);
 }
 
 TEST_CASE("what an exchange has brought is given, though another rank fails right after it") {

@@ -47,14 +47,16 @@ std::array<int, 2> free_ports() {
 }
 std::string at(int port) { return "127.0.0.1:" + std::to_string(port); }
 
-/// Two ranks and a secret; the second comes after so many seconds. "3" each where they meet. Rank 0 also says what it cost.
-std::vector<std::string> two_ranks(int port, double second_comes, std::atomic<double>* processor_seconds = nullptr) {
+/// Two ranks and a secret; the second comes when `before_second` has returned. "3" each where they meet. Rank 0 also says what it
+/// cost.
+std::vector<std::string> two_ranks(int port, const std::function<void()>& before_second,
+                                   std::atomic<double>* processor_seconds = nullptr) {
   std::vector<support::Child> ranks;
   int cost[2];
   (void)!::pipe(cost);
-  for (const int r : {0, 1})
+  for (const int r : {0, 1}) {
+    if (r == 1) before_second();
     ranks.push_back(support::start_process([&]() -> std::string {
-      if (r == 1) std::this_thread::sleep_for(std::chrono::duration<double>(second_comes));
       sk::ControlComm world = sk::ControlComm::from_address(at(port), r, 2, within(30, "", secret));
       rusage used{};
       ::getrusage(RUSAGE_SELF, &used);
@@ -63,6 +65,7 @@ std::vector<std::string> two_ranks(int port, double second_comes, std::atomic<do
       if (r == 0) (void)!::write(cost[1], &seconds, sizeof seconds);
       return std::to_string(world.all_reduce(r + 1));
     }));
+  }
   std::vector<std::string> said;
   for (const support::Child& c : ranks) said.push_back(support::wait_for(c));
   double seconds = 0;
@@ -76,7 +79,7 @@ const std::vector<std::string> met{"3", "3"};
 /// A connection to the port, as soon as somebody listens there.
 control::Descriptor connected(int port) {
   std::string why;
-  for (int i = 0; i < 500; ++i) {
+  for (int i = 0; i < 2000; ++i) {
     if (control::Descriptor d = control::try_connect({"127.0.0.1", port}, 1, why); d) return d;
     std::this_thread::sleep_for(10ms);
   }
@@ -92,26 +95,29 @@ TEST_CASE("who does not know the secret is no rank, whatever it says; nor is a p
     control::Hello hello{1, 2, control::key_of("", secret).tag(), control::random_nonce()};
     (void)control::write_all(d.get(), control::encode({control::Kind::Hello, 0, 0, 0, control::pack(hello)}), 1);
     control::FrameReader reader;
-    const auto heard = control::detail::read_frame(d, reader, 5);
+    const auto heard = control::detail::read_frame(d, reader, 20);
     if (!heard || heard->kind != control::Kind::Heard) return "not asked";
     const auto answer = control::unpack_heard(heard->payload);
     const control::Digest guess = control::proof_of(control::key_of(""), control::Side::rank, hello, answer->nonce);
     // The coordinator's own proof sent back, and a guess.
     for (const control::Digest& proof : {answer->proof, guess})
       (void)control::write_all(d.get(), control::encode({control::Kind::Proof, 0, 0, 0, control::pack(proof)}), 1);
-    const auto said = control::detail::read_frame(d, reader, 5);
+    const auto said = control::detail::read_frame(d, reader, 20);
     return said ? said->payload : "closed";
   });
-  const auto without = support::start_process(
-      [port]() -> std::string { return sk::ControlComm::from_address(at(port), 1, 2, within(0.5)), "met"; });
-  CHECK(two_ranks(port, 0.8) == met);
-  CHECK_THAT(support::wait_for(impostor), Equals("refused: " + at(port) + " belongs to a job with another secret"));
-  CHECK_THAT(support::wait_for(without), Contains("refused: " + at(port) + " belongs to another job"));
+  const auto without =
+      support::start_process([port]() -> std::string { return sk::ControlComm::from_address(at(port), 1, 2, within(3)), "met"; });
+  const auto they_end = [&] {
+    CHECK_THAT(support::wait_for(impostor), Equals("refused: " + at(port) + " belongs to a job with another secret"));
+    CHECK_THAT(support::wait_for(without), Contains("refused: " + at(port) + " belongs to another job"));
+  };
+  CHECK(two_ranks(port, they_end) == met);
   // A squatter on the port that answers as a coordinator would, but has no key.
   const control::Listener listener({"127.0.0.1", 0});
   const auto rank = support::start_process(
-      [&]() -> std::string { return sk::ControlComm::from_address(at(listener.port()), 1, 2, within(0.6, "", secret)), "met"; });
-  for (int i = 0; i < 80; ++i) {
+      [&]() -> std::string { return sk::ControlComm::from_address(at(listener.port()), 1, 2, within(3, "", secret)), "met"; });
+  pollfd ends{rank.from, POLLIN, 0};
+  while (::poll(&ends, 1, 0) == 0) {
     if (const control::Descriptor d = listener.accept(); d)
       (void)control::write_all(
           d.get(), control::encode({control::Kind::Heard, 0, 0, 0, control::pack(control::Heard{control::random_nonce(), {}})}),
@@ -131,10 +137,10 @@ TEST_CASE("the secret never travels") {
   const auto between = support::start_process([=]() -> std::string {
     const control::Listener listener({"127.0.0.1", before});
     control::Descriptor rank;
-    for (int i = 0; i < 500 && !rank; ++i) rank = listener.accept(), std::this_thread::sleep_for(10ms);
+    for (int i = 0; i < 2000 && !rank; ++i) rank = listener.accept(), std::this_thread::sleep_for(10ms);
     const control::Descriptor coordinator = connected(port);
     std::string seen;
-    for (const double end = control::now() + 5; control::now() < end;) {
+    for (const double end = control::now() + 20; control::now() < end;) {
       bool open = true;
       for (const auto& [from, to] : {std::pair(rank.get(), coordinator.get()), std::pair(coordinator.get(), rank.get())}) {
         char some[4096];
@@ -165,14 +171,23 @@ TEST_CASE("a thousand silent connections do not keep the ranks from meeting, and
   ::getrlimit(RLIMIT_NOFILE, &files);
   const long silent = std::min<long>(1000, static_cast<long>(files.rlim_cur) - 50);
   const int port = free_port();
+  int all_here[2];
+  REQUIRE(::pipe(all_here) == 0);
   const auto flood = support::start_process([=]() -> std::string {
     std::vector<control::Descriptor> all;
     for (long i = 0; i < silent; ++i) all.push_back(connected(port));
+    (void)!::write(all_here[1], "x", 1);
     std::this_thread::sleep_for(1500ms);
     return "gone";
   });
+  const auto second_later = [&] {
+    pollfd p{all_here[0], POLLIN, 0};
+    (void)::poll(&p, 1, 20000);
+    std::this_thread::sleep_for(1s);
+  };
   std::atomic<double> cost{0};
-  CHECK(two_ranks(port, 1, &cost) == met);
+  CHECK(two_ranks(port, second_later, &cost) == met);
+  ::close(all_here[0]), ::close(all_here[1]);
   CHECK(cost < 0.6);  // a poll that returns at once would take the whole second
   CHECK(support::wait_for(flood) == "gone");
 }
@@ -191,7 +206,7 @@ TEST_CASE("guests that send a byte now and then are shown out") {
       }
       return "still here";
     }));
-  CHECK(two_ranks(port, 5.6) == met);
+  CHECK(two_ranks(port, [] { std::this_thread::sleep_for(5600ms); }) == met);
   for (const support::Child& c : slow) CHECK(support::wait_for(c) == "shown out");
 }
 
@@ -242,13 +257,21 @@ TEST_CASE("two processes that are both rank 0 are told so, not that another prog
   const support::Child second = zero();
   for (const support::Child& c : {first, second})
     CHECK(support::wait_for(c) == "two processes say that they are rank 0 of 2: each needs a number of its own, from 0");
+  const support::Child third = zero();  // stands still for a while, as on a busy machine
+  (void)connected(port);
+  ::kill(third.pid, SIGSTOP);
+  const support::Child fourth = zero();
+  std::this_thread::sleep_for(2500ms);
+  ::kill(third.pid, SIGCONT);
+  for (const support::Child& c : {third, fourth})
+    CHECK(support::wait_for(c) == "two processes say that they are rank 0 of 2: each needs a number of its own, from 0");
 }
 
 TEST_CASE("two jobs at one port are told apart, and both say so") {
   const int port = free_port();
   const auto rank = [&](int r, const char* job) {
     return support::start_process([=]() -> std::string {
-      return sk::ControlComm::from_address(at(port), r, 2, within(job[0] == 'a' ? 1 : 0.5, job)), "met";
+      return sk::ControlComm::from_address(at(port), r, 2, within(job[0] == 'a' ? 6 : 2.5, job)), "met";
     });
   };
   const support::Child a0 = rank(0, "a");
@@ -257,7 +280,7 @@ TEST_CASE("two jobs at one port are told apart, and both say so") {
   CHECK_THAT(support::wait_for(b0), Contains("Another program has this port, perhaps an earlier run or another job"));
   CHECK_THAT(support::wait_for(b1), Contains("refused: " + at(port) + " belongs to another job"));
   CHECK_THAT(support::wait_for(a0), Equals("rank 1 did not arrive at " + at(port) +
-                                           " within 1 s; who came from 127.0.0.1 is not of this job: is this port another job's "
+                                           " within 6 s; who came from 127.0.0.1 is not of this job: is this port another job's "
                                            "too, or does SKEIN_JOB_SECRET differ?"));
 }
 

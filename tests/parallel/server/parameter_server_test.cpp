@@ -54,8 +54,8 @@ TEST_CASE("how far workers run ahead of a slow one is the bound", "[parallel]") 
   double ahead[2] = {0, 0};
   sk::spawn(3,
             [&](sk::ThreadComm& w) {
-              const double two = cases::ahead_of_a_slow_one<Staleness<2>>(w),
-                           any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w);
+              const double two = cases::ahead_of_a_slow_one<Staleness<2>>(w, 2),
+                           any = cases::ahead_of_a_slow_one<Staleness<unbounded>>(w, 5);
               if (w.rank() == 0) ahead[0] = two, ahead[1] = any;
             },
             {.deadline = 60});

@@ -26,19 +26,23 @@ std::vector<int> slow_steps(const sk::parallel::SlowWorker& slow) {
   auto policy_state = sk::parallel::Slowed{sk::parallel::DataParallel{self}, slow}.bind(replica);
   std::vector<int> found;
   for (int step = 1; step <= 6; ++step) {
-    const auto begin = std::chrono::steady_clock::now();
-    CHECK_FALSE(policy_state.before_step(step));
-    if (std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(50)) found.push_back(step);
+    bool slept = true;
+    for (int trial = 0; trial < 5 && slept; ++trial) {  // a busy machine lets some of them stand still
+      const auto begin = std::chrono::steady_clock::now();
+      CHECK_FALSE(policy_state.before_step(step));
+      slept = std::chrono::steady_clock::now() - begin >= std::chrono::milliseconds(20);
+    }
+    if (slept) found.push_back(step);
   }
   return found;
 }
 }  // namespace
 
 TEST_CASE("a slow worker sleeps before its steps, the others keep the pace", "[parallel]") {
-  CHECK(slow_steps({.rank = 0, .seconds = 0.05, .every = 3}) == std::vector<int>{3, 6});
-  CHECK(slow_steps({.rank = 1, .seconds = 0.05}).empty());
-  CHECK(slow_steps({.rank = 1, .seconds = 0, .others = 0.05}).size() == 6);
-  CHECK(slow_steps({.rank = sk::parallel::each_in_turn, .seconds = 0.05, .every = 2}) == std::vector<int>{2, 4, 6});
+  CHECK(slow_steps({.rank = 0, .seconds = 0.02, .every = 3}) == std::vector<int>{3, 6});
+  CHECK(slow_steps({.rank = 1, .seconds = 0.02}).empty());
+  CHECK(slow_steps({.rank = 1, .seconds = 0, .others = 0.02}).size() == 6);
+  CHECK(slow_steps({.rank = sk::parallel::each_in_turn, .seconds = 0.02, .every = 2}) == std::vector<int>{2, 4, 6});
 }
 
 TEST_CASE("a Compose can be slowed as any other policy", "[parallel]") {

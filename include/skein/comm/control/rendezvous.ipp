@@ -256,8 +256,10 @@ SKEIN_INLINE std::unique_ptr<Client> meet_at(const std::string& address, const R
       return serve_at(Listener(at), place, at.text());
     } catch (const PortTaken&) {
       if (i + 1 < ports) continue;
-      std::string why;  // who has the last port may be this job's other rank 0, which then tells both
-      (void)detail::try_to_join({{a.host, a.port + i}, place.key}, place, random_nonce(), 1, now() + 1, why);
+      // Who has the last port may be this job's other rank 0, which then tells both, on a busy machine after a while.
+      const double patience = std::min(5.0, place.deadline);
+      std::string why;
+      (void)detail::try_to_join({{a.host, a.port + i}, place.key}, place, random_nonce(), patience, now() + patience, why);
       throw;
     }
   }
