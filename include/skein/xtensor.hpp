@@ -21,8 +21,7 @@ template <class S, int R> auto adapt_xtensor(const TensorView<S, R, Cpu>& v) {
   std::array<std::ptrdiff_t, static_cast<std::size_t>(R)> strides;
   for (int i = 0; i < R; ++i) {
     const auto u = static_cast<std::size_t>(i);
-    if (v.strides.e[i] < 0)
-      throw ShapeError("as_xtensor: the view runs backwards along axis " + std::to_string(i) + ": copy() it first");
+    if (v.strides.e[i] < 0) throw ShapeError(text("as_xtensor: the view runs backwards along axis {}: copy() it first", i));
     shape[u] = static_cast<std::size_t>(v.extents.e[i]);
     strides[u] = v.extents.e[i] == 1 ? 0 : v.strides.e[i];  // xtensor's convention: no stride where nothing is stepped over
   }
@@ -51,8 +50,7 @@ template <class S, int R> void as_xtensor(Tensor<S, R, Cpu>&& t) = delete;  // t
 template <int Rank, class X> auto from_xtensor(X& x) {
   using S = std::remove_pointer_t<decltype(x.data())>;
   if (x.dimension() != static_cast<std::size_t>(Rank))
-    throw ShapeError("from_xtensor: the array has rank " + std::to_string(x.dimension()) + ", rank " + std::to_string(Rank) +
-                     " was asked for");
+    throw ShapeError(text("from_xtensor: the array has rank {}, rank {} was asked for", x.dimension(), Rank));
   Dims<Rank> extents, strides;
   for (int i = 0; i < Rank; ++i) {
     extents.e[i] = static_cast<long>(x.shape()[static_cast<std::size_t>(i)]);
@@ -75,8 +73,7 @@ struct ForeignExpression<E> {
   template <int Rank> static Dims<Rank> shape_as(const E& e) {
     Dims<Rank> d;
     if (e.dimension() != static_cast<std::size_t>(Rank))
-      throw ShapeError("Tensor: an xtensor expression of rank " + std::to_string(e.dimension()) +
-                       " does not make a tensor of rank " + std::to_string(Rank));
+      throw ShapeError(text("Tensor: an xtensor expression of rank {} does not make a tensor of rank {}", e.dimension(), Rank));
     for (int i = 0; i < Rank; ++i) d.e[i] = static_cast<long>(e.shape()[static_cast<std::size_t>(i)]);
     return d;
   }

@@ -17,13 +17,13 @@ SKEIN_INLINE std::string describe(const Signature& s, const RankNames& names) {
   if (s.reduction) text += "(" + std::string(reduction_names[s.reduction]) + ")";
   const std::string within = s.public_call() ? " in " + std::string(public_call_names[s.public_call()]) : std::string();
   if (s.kind == Collective::Barrier) return text + within;
-  text += " of " + std::to_string(s.count) + " ";
-  if (s.scalar == 0 && s.element != 1) text += "objects of " + std::to_string(s.element) + " bytes";
+  text += skein::text(" of {} ", s.count);
+  if (s.scalar == 0 && s.element != 1) text += skein::text("objects of {} bytes", s.element);
   else text += scalar_names[s.scalar];
   if (s.kind == Collective::Broadcast) text += " from " + names.name(s.root);
   if (s.kind == Collective::Reduce) text += " to " + names.name(s.root);
-  if (s.counts_hash) text += " (own counts, hash " + std::to_string(s.counts_hash % 100000) + ")";
-  if (s.shared_at) text += " in shared pages (place " + std::to_string(s.shared_at) + ")";
+  if (s.counts_hash) text += skein::text(" (own counts, hash {})", s.counts_hash % 100000);
+  if (s.shared_at) text += skein::text(" in shared pages (place {})", s.shared_at);
   return text + within;
 }
 
@@ -78,7 +78,7 @@ SKEIN_INLINE void throw_no_rank(int r, const CallPlace& place) {
 }
 
 SKEIN_INLINE void check_color(int color) {
-  if (color < 0) throw ArgumentError("split: a colour is 0 or more; it is " + std::to_string(color));
+  if (color < 0) throw ArgumentError(skein::text("split: a colour is 0 or more; it is {}", color));
 }
 
 SKEIN_INLINE std::size_t CollectiveCall::sent_bytes(int rank, int ranks) const {

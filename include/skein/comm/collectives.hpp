@@ -84,9 +84,9 @@ template <class Derived, DeviceTag Device> class Collectives {
     const auto to = span_of<Device>(recv);
     check_types(from, to);
     if (from.size != to.size || from.size % ranks() != 0)
-      throw ArgumentError("all_to_all: both spans must hold one piece a rank, that is " + std::to_string(ranks()) +
-                          " equal pieces; they hold " + std::to_string(from.size) + " and " + std::to_string(to.size) +
-                          " values");
+      throw ArgumentError(
+          text("all_to_all: both spans must hold one piece a rank, that is {} equal pieces; they hold {} and {} values", ranks(),
+               from.size, to.size));
     run(make(Collective::AllToAll, from.data, to.data, from.size / ranks()));
   }
 

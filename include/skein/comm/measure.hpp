@@ -132,9 +132,8 @@ class NetworkCache {
 template <class Comm> MeasuredNetwork measured_network(Comm& comm, const MeasureOptions& options = {}) {
   static std::mutex mutex;
   static std::map<std::string, MeasuredNetwork> kept;
-  std::string key = std::string(Comm::name) + " " + std::to_string(comm.size()) + " ranks";
-  if constexpr (can<Comm, Capability::nodes>)
-    key += ", " + std::to_string(options.node > 0 ? options.node : comm.node_size()) + " a node";
+  std::string key = text("{} {} ranks", Comm::name, comm.size());
+  if constexpr (can<Comm, Capability::nodes>) key += text(", {} a node", options.node > 0 ? options.node : comm.node_size());
   const char* file = std::getenv("SKEIN_NETWORK");
   const bool in_file = file && *file;
   std::array<double, 9> values{};

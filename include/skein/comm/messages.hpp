@@ -100,7 +100,7 @@ template <class Derived, DeviceTag Device> class Agreements : public Collectives
     if (all_equal(all_gather(values.hash()))) return;
     fail_differing(what, all_gather("+" + values.lines()), names());
   }
-  void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, "hash " + std::to_string(hash)); }
+  void assert_same(std::string_view what, std::uint64_t hash) { assert_same(what, skein::text("hash {}", hash)); }
 
   /// Spans of the host, where the communicator moves memory of another device. Blocking.
   template <class T, class Op = Sum>

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "../core/config.hpp"
+#include "../core/text.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
 
@@ -39,7 +39,7 @@ class RankNames {
     return r < 0 || static_cast<std::size_t>(r) >= numbers_.size() ? r : numbers_[static_cast<std::size_t>(r)];
   }
   /// "rank 3"; "any rank" of one below 0.
-  std::string name(int r) const { return r < 0 ? "any rank" : "rank " + std::to_string(number(r)); }
+  std::string name(int r) const { return r < 0 ? "any rank" : text("rank {}", number(r)); }
   /// Those of a part, whose ranks are these of this communicator.
   RankNames part(std::vector<int> members) const {
     for (int& m : members) m = number(m);

@@ -12,7 +12,7 @@ namespace skein::inline SKEIN_ABI::comm {
 
 /// What is said of a message of another length than the span that it came to.
 inline std::string length_text(std::size_t came, std::size_t span) {
-  return "the message has " + std::to_string(came) + " bytes, the receiver's span " + std::to_string(span);
+  return skein::text("the message has {} bytes, the receiver's span {}", came, span);
 }
 
 /// A started send or receive, in a pool of its transport's.
@@ -29,14 +29,14 @@ struct Transfer {
   bool takes(int from) const { return peer < 0 || peer == from; }
   /// "recv from rank 1 (tag 3)".
   std::string text(const RankNames& names) const {
-    return (sends ? "send to " : "recv from ") + names.name(peer) + " (tag " + std::to_string(tag) + ")";
+    return skein::text("{}{} (tag {})", (sends ? "send to " : "recv from "), names.name(peer), tag);
   }
   /// A complete one has been seen, and its place is free. Throws CommError where the message had another length.
   void end(const RankNames& names) {
     active = false;
     if (sends || came == bytes) return;
     if (came < bytes) throw CommError(text(names) + ": " + length_text(came, bytes));
-    throw CommError(text(names) + ": the message is longer than the receiver's span of " + std::to_string(bytes) + " bytes");
+    throw CommError(skein::text("{}: the message is longer than the receiver's span of {} bytes", text(names), bytes));
   }
 };
 

@@ -69,9 +69,9 @@ SKEIN_INLINE std::atomic<int>& interrupts() {
 }
 }  // namespace detail
 SKEIN_INLINE MemoryError::MemoryError(std::size_t bytes, SourceLocation where)
-    : Error("memory: " + std::to_string(bytes) +
-                " bytes for one array are not to be had: a smaller .batch or .capacity, a smaller network or data set, or a "
-                "higher limit (ulimit -v)",
+    : Error(skein::text("memory: {} bytes for one array are not to be had: a smaller .batch or .capacity, a smaller network or "
+                        "data set, or a higher limit (ulimit -v)",
+                        bytes),
             where),
       bytes_(bytes) {}
 

@@ -41,8 +41,7 @@ SKEIN_INLINE InputFile::~InputFile() {
 
 SKEIN_INLINE void InputFile::read_at(long long offset, void* bytes, std::size_t count) const {
   if (offset < 0 || offset > size_ || count > static_cast<unsigned long long>(size_ - offset))
-    throw FileError(path_, size_,
-                    std::to_string(count) + " bytes are wanted from byte " + std::to_string(offset) + ", but the file ends here");
+    throw FileError(path_, size_, text("{} bytes are wanted from byte {}, but the file ends here", count, offset));
   if (file_ < 0) {
     if (count > 0) std::memcpy(bytes, memory_ + offset, count);
     return;

@@ -32,7 +32,7 @@ SKEIN_INLINE NamedValues& NamedValues::add(std::string_view name, detail::TextVa
 }
 
 SKEIN_INLINE NamedValues& NamedValues::add_hash(std::string_view name, const void* data, std::size_t bytes) {
-  return add(name, "of hash " + std::to_string(hash_bytes(data, bytes) % 1000000));
+  return add(name, text("of hash {}", hash_bytes(data, bytes) % 1000000));
 }
 
 SKEIN_INLINE std::uint64_t NamedValues::hash() const { return hash_bytes(lines_.data(), lines_.size()); }

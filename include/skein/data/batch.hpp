@@ -56,8 +56,7 @@ template <class Scalar = float, class Device = Cpu> struct Batch : BatchView<Sca
     check_current();
     if (this->tokens && !this->x) detail::refuse_view(true);
     if (Rank != sample.rank + 1)
-      throw ShapeError("batch: samples of rank " + std::to_string(sample.rank) + " make a tensor of rank " +
-                       std::to_string(sample.rank + 1) + ", not of " + std::to_string(Rank));
+      throw ShapeError(text("batch: samples of rank {} make a tensor of rank {}, not of {}", sample.rank, sample.rank + 1, Rank));
     Dims<Rank> extents;
     extents[0] = this->count;
     for (int i = 1; i < Rank; ++i) extents[i] = sample[i - 1];

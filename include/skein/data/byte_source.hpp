@@ -53,8 +53,8 @@ class ByteSource {
   /// Exactly n bytes in a vector that grows with what is really there: a header that lies cannot make it large.
   std::vector<unsigned char> take(std::uint64_t n, const char* what) {
     if (n > most())
-      fail(offset_, std::string("cannot hold ") + what + ": the header asks for " + std::to_string(n) + " bytes, the file has " +
-                        std::to_string(stored_size_) + (gzip_ ? " compressed" : ""));
+      fail(offset_, text("cannot hold {}: the header asks for {} bytes, the file has {}{}", what, n, stored_size_,
+                         (gzip_ ? " compressed" : "")));
     std::vector<unsigned char> bytes;
     if (n <= (std::uint64_t{1} << 30)) bytes.reserve(static_cast<std::size_t>(n));  // untouched: address space, no memory
     while (bytes.size() < n) {

@@ -49,9 +49,7 @@ SKEIN_INLINE std::size_t ByteSource::read(void* to, std::size_t n) {
 SKEIN_INLINE void ByteSource::read_all(void* to, std::size_t n, const char* what) {
   const std::int64_t from = offset_;
   const std::size_t got = read(to, n);
-  if (got < n)
-    fail(offset_, std::string("ends within ") + what + ": " + std::to_string(n) + " bytes from byte " + std::to_string(from) +
-                      " on are needed, " + std::to_string(got) + " are there");
+  if (got < n) fail(offset_, text("ends within {}: {} bytes from byte {} on are needed, {} are there", what, n, from, got));
 }
 
 SKEIN_INLINE void ByteSource::expect_end(const char* after) {

@@ -54,8 +54,8 @@ SKEIN_INLINE InMemory<std::uint8_t> read_cifar10(const std::vector<std::string>&
       for (unsigned char from[record]; (got = source.read(from, record)) == record;) {
         const std::int64_t at = source.offset() - static_cast<std::int64_t>(record);
         if (static_cast<std::uint64_t>(source.offset()) > limit)
-          source.fail(at, "is larger than the limit of " + std::to_string(limit) + " bytes");
-        if (from[0] > 9) source.fail(at, "label " + std::to_string(from[0]) + " is not below 10");
+          source.fail(at, skein::text("is larger than the limit of {} bytes", limit));
+        if (from[0] > 9) source.fail(at, skein::text("label {} is not below 10", from[0]));
         labels.push_back(from[0]);
         images.resize(images.size() + 3 * pixels);
         std::uint8_t* to = images.data() + images.size() - 3 * pixels;
@@ -63,9 +63,9 @@ SKEIN_INLINE InMemory<std::uint8_t> read_cifar10(const std::vector<std::string>&
           for (std::size_t k = 0; k < pixels; ++k) to[3 * k + c] = from[1 + c * pixels + k];
       }
       if (got != 0 || source.offset() == 0)
-        source.fail(source.offset() - static_cast<std::int64_t>(got), "is no file of CIFAR-10's binary version: it has " +
-                                                                          std::to_string(source.offset()) +
-                                                                          " bytes, which are not whole records of 3073");
+        source.fail(source.offset() - static_cast<std::int64_t>(got),
+                    skein::text("is no file of CIFAR-10's binary version: it has {} bytes, which are not whole records of 3073",
+                                source.offset()));
       return 0;
     });
   return InMemory<std::uint8_t>({3, {32, 32, 3}}, std::move(images), std::move(labels), 10);

@@ -21,8 +21,7 @@ template <int Channels> struct NormalizeChannels {
   Normalization normalization() const { return {{mean.begin(), mean.end()}, {deviation.begin(), deviation.end()}}; }
   template <class Scalar> void operator()(std::span<Scalar> sample) const {
     if (sample.size() % Channels != 0)
-      throw ShapeError("a normalization of " + std::to_string(Channels) + " channels was given a sample of " +
-                       std::to_string(sample.size()) + " values");
+      throw ShapeError(text("a normalization of {} channels was given a sample of {} values", Channels, sample.size()));
     std::array<Scalar, Channels> scale{}, shift{};
     for (std::size_t c = 0; c < Channels; ++c) {
       scale[c] = static_cast<Scalar>(1 / deviation[c]);
@@ -59,13 +58,13 @@ struct CropAndFlip {
  private:
   static constexpr int most_padding = 1'000'000;
   [[noreturn]] void refuse(std::size_t values) const {
-    throw ShapeError("CropAndFlip of images of " + std::to_string(extents[0]) + " x " + std::to_string(extents[1]) + " x " +
-                     std::to_string(extents[2]) + " (height x width x channels) was given a sample of " + std::to_string(values) +
-                     " values: give it the .extents of the set's samples");
+    throw ShapeError(
+        text("CropAndFlip of images of {} x {} x {} (height x width x channels) was given a sample of {} values: give it the "
+             ".extents of the set's samples",
+             extents[0], extents[1], extents[2], values));
   }
   [[noreturn]] void refuse_padding() const {
-    throw ArgumentError("CropAndFlip: .padding is " + std::to_string(padding) + " pixels: give 0, for flips alone, to " +
-                        std::to_string(most_padding));
+    throw ArgumentError(text("CropAndFlip: .padding is {} pixels: give 0, for flips alone, to {}", padding, most_padding));
   }
   /// Row r gets row r + down, column c column c + right, zeros where there is none. In place: rows in the order that reads first.
   template <class Scalar> void shift(std::span<Scalar> sample, int down, int right) const {

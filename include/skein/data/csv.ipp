@@ -84,7 +84,7 @@ class CsvPass {
   }
   /// A fault of a block whose first line and byte are these.
   static FileError file_error(const CsvFault& fault, const std::string& path, std::int64_t line, std::size_t place) {
-    return {path, static_cast<long long>(place + fault.at), "line " + std::to_string(line + fault.line - 1) + ": " + fault.what};
+    return {path, static_cast<long long>(place + fault.at), skein::text("line {}: {}", line + fault.line - 1, fault.what)};
   }
   void check(CsvBlock& block, const std::string& path, std::int64_t line, std::size_t place) {
     if ((block.rows > 0 || block.fault) && empty_) {
@@ -122,8 +122,9 @@ class CsvPass {
       bytes += columns_[c].bytes() + (take_[c] == Take::padded ? 8 * static_cast<std::uint64_t>(columns_[c].texts().size()) : 0);
     if (bytes > options_.limit && bytes - options_.limit > input.stored())
       throw FileError(input.path(), static_cast<long long>(place),
-                      "becomes a table of more than " + std::to_string(bytes) +
-                          " bytes: give the options of read_csv a larger .limit, or name the .columns that are wanted");
+                      text("becomes a table of more than {} bytes: give the options of read_csv a larger .limit, or name "
+                           "the .columns that are wanted",
+                           bytes));
   }
   void read(std::string_view text, CsvBlock& block) const {
     for (Column& column : block.columns) column.clear();
@@ -155,13 +156,11 @@ class CsvPass {
     std::size_t c = 0;
     for (CsvCursor::Next next = CsvCursor::Next::field; next == CsvCursor::Next::field; ++c) {
       if (c == columns_.size())
-        throw CsvFault{line, cursor.place(),
-                       "has more than the " + std::to_string(columns_.size()) + " fields of the first line"};
+        throw CsvFault{line, cursor.place(), skein::text("has more than the {} fields of the first line", columns_.size())};
       next = read_field(cursor, block, c);
     }
     if (c < columns_.size())
-      throw CsvFault{line, cursor.field_place(),
-                     "has " + std::to_string(c) + " fields, the first line has " + std::to_string(columns_.size())};
+      throw CsvFault{line, cursor.field_place(), skein::text("has {} fields, the first line has {}", c, columns_.size())};
   }
   CsvCursor::Next read_field(CsvCursor& cursor, CsvBlock& block, std::size_t c) const {
     Column& column = block.columns[c];
@@ -202,11 +201,11 @@ struct CsvHead {
   std::int64_t lines = 0;
 };
 
-SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, const CsvOptions& options) {
-  if (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"))
+SKEIN_INLINE CsvHead read_head(std::string_view contents, const std::string& path, const CsvOptions& options) {
+  if (contents.starts_with("\xFF\xFE") || contents.starts_with("\xFE\xFF"))
     throw FileError(path, 0, "begins with the mark of UTF-16: save it as UTF-8, which spreadsheets call \"CSV UTF-8\"");
-  const std::size_t mark = text.starts_with("\xEF\xBB\xBF") ? 3 : 0;
-  CsvCursor cursor(text.substr(mark), options.separator);
+  const std::size_t mark = contents.starts_with("\xEF\xBB\xBF") ? 3 : 0;
+  CsvCursor cursor(contents.substr(mark), options.separator);
   const MissingWords missing(options.missing);
   bool named = options.header == Header::present;
   std::vector<std::string> first;
@@ -219,8 +218,8 @@ SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, c
       next = cursor.next(field);
       if (static_cast<int>(first.size()) == options.most_columns)
         throw CsvFault{cursor.line(), cursor.field_place(),
-                       "has more than " + std::to_string(options.most_columns) +
-                           " columns: where that is right, give the options of read_csv more .most_columns"};
+                       text("has more than {} columns: where that is right, give the options of read_csv more .most_columns",
+                            options.most_columns)};
       double number;
       named = named || (options.header == Header::automatic && !missing.contains(field) && !parse_number(field, number));
       first.emplace_back(field);
@@ -230,7 +229,7 @@ SKEIN_INLINE CsvHead read_head(std::string_view text, const std::string& path, c
     for (std::size_t i = 0; i < first.size(); ++i) head.names.push_back(std::to_string(i));
     return head;
   } catch (const CsvFault& fault) {
-    throw FileError(path, static_cast<long long>(mark + fault.at), "line " + std::to_string(fault.line) + ": " + fault.what);
+    throw FileError(path, static_cast<long long>(mark + fault.at), text("line {}: {}", fault.line, fault.what));
   }
 }
 
@@ -271,9 +270,10 @@ SKEIN_INLINE Table read_table(const std::function<CsvText()>& open, const CsvOpt
     // Each block has its own columns: of very many columns there are fewer blocks.
     const int blocks = std::clamp(400'000 / static_cast<int>(head.names.size()), 1, 2 * threads);
     if (take.size() != head.names.size())
-      throw FileError(input.path(), 0,
-                      "has " + std::to_string(head.names.size()) + " columns, and had " + std::to_string(take.size()) +
-                          " when it was read a first time: another file took its place meanwhile, read it again");
+      throw FileError(
+          input.path(), 0,
+          text("has {} columns, and had {} when it was read a first time: another file took its place meanwhile, read it again",
+               head.names.size(), take.size()));
     CsvPass pass(options, head.names, take);
     std::int64_t line = 1 + head.lines;
     while (!(texts = input.next(blocks)).empty()) pass.add(input, texts, line);

@@ -31,11 +31,10 @@ SKEIN_INLINE std::vector<std::string_view> CsvText::next(int most) {
     std::vector<std::size_t> ends = ends_of_blocks(rest.substr(mark), most, wanted > usual);
     for (std::size_t& end : ends) end += mark;
     if (ends.empty() && !ended_ && wanted == longest)
-      throw FileError(
-          path_, static_cast<long long>(gone_ + used_),
-          "has a line of more than " + std::to_string(longest) +
-              " bytes, which begins there: is a quote never closed? If the line is right, give the options of read_csv a "
-              "larger .limit, of which a line may take a 16th");
+      throw FileError(path_, static_cast<long long>(gone_ + used_),
+                      text("has a line of more than {} bytes, which begins there: is a quote never closed? If the line is right, "
+                           "give the options of read_csv a larger .limit, of which a line may take a 16th",
+                           longest));
     if (ends.empty() && !ended_) continue;  // a line is longer than that
     std::vector<std::string_view> blocks;
     for (std::size_t begin = 0; const std::size_t end : ends) blocks.push_back(rest.substr(begin, end - begin)), begin = end;
@@ -56,8 +55,7 @@ SKEIN_INLINE std::string_view CsvText::ahead(std::size_t wanted) {
     buffer_.resize(wanted);
     buffer_.resize(there + file_->read(buffer_.data() + there, wanted - there));
     read_all_ = buffer_.size() < wanted;
-    if (gone_ + buffer_.size() > limit_)
-      file_->fail(file_->offset(), "is larger than the limit of " + std::to_string(limit_) + " bytes");
+    if (gone_ + buffer_.size() > limit_) file_->fail(file_->offset(), text("is larger than the limit of {} bytes", limit_));
   }
   const std::size_t rest = buffer_.size() - used_;
   ended_ = read_all_ && rest <= wanted;

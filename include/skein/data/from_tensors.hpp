@@ -52,8 +52,7 @@ template <class T> using NumberOf = typename NumberIn<T>::type;
 template <class To, class From> To converted(From number) {
   if constexpr (std::is_same_v<To, std::int32_t> && std::is_integral_v<From> && !std::is_same_v<From, bool>)
     if (!std::in_range<std::int32_t>(number))
-      throw ArgumentError("from_tensors: the integer " + std::to_string(number) +
-                          " does not fit 32 bits, as labels and tokens do");
+      throw ArgumentError(text("from_tensors: the integer {} does not fit 32 bits, as labels and tokens do", number));
   return static_cast<To>(number);
 }
 

@@ -10,8 +10,7 @@ namespace skein::inline SKEIN_ABI::data::detail {
 SKEIN_INLINE void check_items(std::int64_t items, std::size_t values, long each) {
   const std::int64_t samples = each > 0 ? static_cast<std::int64_t>(values) / each : 0;
   if (items < 0 || items == samples) return;
-  throw ShapeError("from_tensors: y has " + std::to_string(items) + " rows, and x " + std::to_string(samples) +
-                   " samples: give a row of y for each sample");
+  throw ShapeError(skein::text("from_tensors: y has {} rows, and x {} samples: give a row of y for each sample", items, samples));
 }
 
 SKEIN_INLINE int labels_each(std::size_t labels, std::size_t values, long each) {
@@ -23,8 +22,7 @@ SKEIN_INLINE int target_length(std::size_t values, std::size_t samples, long eac
   const std::size_t count = each > 0 ? samples / static_cast<std::size_t>(each) : 0;
   if (count == 0 && values == 0) return 1;  // whoever asks for a sample says that there is none
   if (count > 0 && values > 0 && values % count == 0) return static_cast<int>(values / count);
-  std::string text =
-      "from_tensors: " + std::to_string(values) + " target values cannot belong to " + std::to_string(count) + " samples";
+  std::string text = skein::text("from_tensors: {} target values cannot belong to {} samples", values, count);
   if (each == 1 && values > 0 && values < count && count % values == 0)
     text += ": if a sample has " + std::to_string(count / values) + " values, say so: from_tensors(x, sk::Extents{1, {" +
             std::to_string(count / values) + "}}, y)";

@@ -14,16 +14,15 @@ SKEIN_INLINE Idx read_idx(ByteSource& source, std::uint64_t limit) {
   Idx idx;
   idx.type = static_cast<IdxType>(magic[2]);
   const int width = idx_value_bytes(idx.type), rank = magic[3];
-  if (width == 0) source.fail(2, "has type code " + std::to_string(magic[2]) + ", which IDX does not know");
-  if (rank < 1 || rank > 8) source.fail(3, "has " + std::to_string(rank) + " extents: 1 to 8 are understood");
+  if (width == 0) source.fail(2, text("has type code {}, which IDX does not know", magic[2]));
+  if (rank < 1 || rank > 8) source.fail(3, text("has {} extents: 1 to 8 are understood", rank));
   std::uint64_t bytes = static_cast<std::uint64_t>(width);
   std::uint64_t claimed = bytes;  // without extents of zero
   for (int i = 0; i < rank; ++i) {
     unsigned char e[4];
     source.read_all(e, 4, "the extents of the IDX header");
     const std::uint64_t extent = std::uint64_t{e[0]} << 24 | std::uint64_t{e[1]} << 16 | std::uint64_t{e[2]} << 8 | e[3];
-    if (extent > 0x7fffffffull)
-      source.fail(4 + 4 * i, "extent " + std::to_string(i) + " is " + std::to_string(extent) + ": too large for IDX");
+    if (extent > 0x7fffffffull) source.fail(4 + 4 * i, text("extent {} is {}: too large for IDX", i, extent));
     if (extent != 0 && claimed > (std::uint64_t{1} << 62) / extent)
       source.fail(4 + 4 * i, "its extents multiply to more than any file can hold");
     claimed *= std::max<std::uint64_t>(extent, 1);
@@ -31,8 +30,7 @@ SKEIN_INLINE Idx read_idx(ByteSource& source, std::uint64_t limit) {
     idx.extents.push_back(static_cast<std::int64_t>(extent));
   }
   if (bytes > limit && bytes <= source.most())
-    source.fail(4, "holds " + std::to_string(bytes) + " bytes, more than the limit of " + std::to_string(limit) +
-                       ": give read_idx a larger one");
+    source.fail(4, text("holds {} bytes, more than the limit of {}: give read_idx a larger one", bytes, limit));
   idx.bytes = source.take(bytes, "the values of the IDX file");
   source.expect_end("the values of the IDX file");
   return idx;
@@ -61,8 +59,7 @@ SKEIN_INLINE InMemory<std::uint8_t> read_idx_images(const std::string& images_pa
     throw FileError(labels_path, 2, "holds no labels: unsigned bytes with one extent are wanted");
   if (labels.extents[0] != images.extents[0])
     throw FileError(labels_path, 4,
-                    "has " + std::to_string(labels.extents[0]) + " labels for the " + std::to_string(images.extents[0]) +
-                        " images of " + images_path);
+                    text("has {} labels for the {} images of {}", labels.extents[0], images.extents[0], images_path));
   Extents sample;
   for (std::size_t i = 1; i < images.extents.size(); ++i) {
     if (images.extents[i] == 0)
@@ -73,8 +70,7 @@ SKEIN_INLINE InMemory<std::uint8_t> read_idx_images(const std::string& images_pa
   std::vector<std::int32_t> numbers(labels.bytes.begin(), labels.bytes.end());
   for (std::size_t i = 0; classes > 0 && i < numbers.size(); ++i)
     if (numbers[i] >= classes)
-      throw FileError(labels_path, static_cast<long long>(8 + i),
-                      "label " + std::to_string(numbers[i]) + " is not below " + std::to_string(classes));
+      throw FileError(labels_path, static_cast<long long>(8 + i), text("label {} is not below {}", numbers[i], classes));
   return InMemory<std::uint8_t>(sample, std::move(images.bytes), std::move(numbers), classes);
 }
 

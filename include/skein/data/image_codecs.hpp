@@ -34,8 +34,7 @@ struct ImageSource {
 inline ImageBytes image_of(const ImageSource& from, long height, long width, int channels) {
   if (height < 1 || width < 1 || height > from.pixel_limit / width)
     throw FileError(from.path, 0,
-                    "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
-                        " pixels: " + std::to_string(from.pixel_limit) + " are read at most");
+                    text("says that it is an image of {} x {} pixels: {} are read at most", width, height, from.pixel_limit));
   ImageBytes image{{static_cast<int>(height), static_cast<int>(width)}, channels, {}};
   image.values.resize(static_cast<std::size_t>(height * width * channels));
   return image;
@@ -96,8 +95,8 @@ inline ImageBytes read_png(const ImageSource& from, int channels) {
   const auto height = static_cast<long>(reader.height), width = static_cast<long>(reader.width);
   if (height > 0 && width / 8 / 1032 > static_cast<long>(from.bytes.size()) / height)  // a bit a pixel, deflate's 1032 for 1
     throw FileError(from.path, 0,
-                    "says that it is an image of " + std::to_string(width) + " x " + std::to_string(height) +
-                        " pixels, which a PNG file of " + std::to_string(from.bytes.size()) + " bytes cannot hold");
+                    text("says that it is an image of {} x {} pixels, which a PNG file of {} bytes cannot hold", width, height,
+                         from.bytes.size()));
   const int own = colored ? 3 : channels;
   ImageBytes image = image_of(from, height, width, own + (opacity != 0));
   if (!png_image_finish_read(&reader, nullptr, image.values.data(), 0, nullptr))
@@ -137,7 +136,7 @@ inline ImageBytes read_jpeg(const ImageSource& from, int channels) {
 /// A file's bytes as an image, whatever its name.
 inline ImageBytes decode_image(const ImageSource& from, int channels) {
   if (channels != 1 && channels != 3)
-    throw ArgumentError("read_image: an image has 3 channels, red, green and blue, or 1, gray; not " + std::to_string(channels));
+    throw ArgumentError(text("read_image: an image has 3 channels, red, green and blue, or 1, gray; not {}", channels));
   constexpr unsigned char png[] = {0x89, 'P', 'N', 'G'}, jpeg[] = {0xff, 0xd8, 0xff};
   const auto begins = [&](std::span<const unsigned char> with) {
     return from.bytes.size() >= with.size() && std::equal(with.begin(), with.end(), from.bytes.begin());
@@ -160,9 +159,8 @@ inline void write_png_file(const std::string& path, const ImageBytes& image) {
   if (image.size.height < 1 || image.size.width < 1 || (image.channels != 1 && image.channels != 3) ||
       image.values.size() != static_cast<std::size_t>(image.size.height) * static_cast<std::size_t>(image.size.width) *
                                  static_cast<std::size_t>(image.channels))
-    throw ArgumentError("write_png: an image of " + std::to_string(image.size.height) + " x " + std::to_string(image.size.width) +
-                        " with " + std::to_string(image.channels) + " channels (1 or 3) has other than " +
-                        std::to_string(image.values.size()) + " values");
+    throw ArgumentError(text("write_png: an image of {} x {} with {} channels (1 or 3) has other than {} values",
+                             image.size.height, image.size.width, image.channels, image.values.size()));
   png_image about{};
   about.version = PNG_IMAGE_VERSION;
   about.height = static_cast<png_uint_32>(image.size.height);

@@ -39,8 +39,9 @@ class ImageFolder {
     detail::assert_images_linked<Linked>();
     namespace fs = std::filesystem;
     if (options.channels != 1 && options.channels != 3)
-      throw ArgumentError("ImageFolder: .channels is " + std::to_string(options.channels) +
-                          ": 3, red, green and blue, or 1, gray; transparent pixels are laid over black");
+      throw ArgumentError(
+          skein::text("ImageFolder: .channels is {}: 3, red, green and blue, or 1, gray; transparent pixels are laid over black",
+                      options.channels));
     std::error_code none;
     if (!fs::is_directory(root, none)) throw FileError(root, -1, "is no folder");
     Files found;
@@ -97,7 +98,7 @@ class ImageFolder {
     std::vector<std::string> classes;
     Images images;
   };
-  static std::string text(ImageSize s) { return std::to_string(s.height) + " x " + std::to_string(s.width); }
+  static std::string text(ImageSize s) { return skein::text("{} x {}", s.height, s.width); }
   /// Calls act for each entry of a folder that is not hidden.
   template <class Act> static void for_each_entry(const std::filesystem::path& folder, const Act& act) {
     std::error_code error;

@@ -121,8 +121,7 @@ template <class Stored = float> class InMemory {
   /// Samples [begin, end), without a copy. Throws ArgumentError where they are not there.
   InMemory slice(std::int64_t begin, std::int64_t end) const {
     if (begin < 0 || end < begin || end > size_)
-      throw ArgumentError("slice: [" + std::to_string(begin) + ", " + std::to_string(end) + ") is not within a data set of " +
-                          std::to_string(size_) + " samples");
+      throw ArgumentError(text("slice: [{}, {}) is not within a data set of {} samples", begin, end, size_));
     InMemory result = *this;
     result.begin_ += begin;
     result.size_ = end - begin;
@@ -130,7 +129,7 @@ template <class Stored = float> class InMemory {
   }
   /// The first n samples, or all where there are fewer; without a copy.
   InMemory take(std::int64_t n) const {
-    if (n < 0) throw ArgumentError("take: " + std::to_string(n) + " samples: give a number of them, 0 or more");
+    if (n < 0) throw ArgumentError(text("take: {} samples: give a number of them, 0 or more", n));
     return slice(0, std::min(n, size_));
   }
   /// Chosen samples in a chosen order; shares the samples.

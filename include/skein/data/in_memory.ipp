@@ -24,15 +24,14 @@ SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& tar
   check_sample(sample);
   const std::int64_t count = sample.count(), size = given.values / count;
   if (size * count != given.values)
-    throw ShapeError(set + std::to_string(given.values) + " values are no whole number of samples of " + std::to_string(count) +
-                     " values");
+    throw ShapeError(skein::text("{}{} values are no whole number of samples of {} values", set, given.values, count));
   if (target.kind == TargetKind::none) return size;
   const bool labels = target.kind == TargetKind::label;
   const std::int64_t each = labels ? target.each : target.count, there = labels ? given.labels : given.targets;
   if (each < 1) throw ShapeError(set + (labels ? "a sample has at least one label" : "the length of a target must be positive"));
   if (there == size * each) return size;
-  std::string text = set + std::to_string(size) + " samples need " + std::to_string(size * each) +
-                     (labels ? " labels" : " target values") + ", " + std::to_string(there) + " are given";
+  std::string text =
+      skein::text("{}{} samples need {}{}, {} are given", set, size, size * each, (labels ? " labels" : " target values"), there);
   if (count == 1 && each == 1 && there > 0 && size > there && size % there == 0)
     text += ": if a sample has " + std::to_string(size / there) + " values, say so: from_tensors(x, sk::Extents{1, {" +
             std::to_string(size / there) + "}}, y)";
@@ -86,10 +85,10 @@ SKEIN_INLINE void refuse_normalized_tokens() {
 
 SKEIN_INLINE void throw_not_finite(const char* what, double value, std::int64_t at, long each) {
   const std::int64_t n = each > 0 ? each : 1;
-  throw ArgumentError("a data set in memory: " + std::string(what) + " " + std::to_string(at % n) + " of sample " +
-                      std::to_string(at / n) + " is " + not_finite_text(value) +
-                      (value == value ? " (a float holds numbers up to 3.4e38)" : "") +
-                      ": correct it; if such values are intended, give data::NonFinite::keep as the last argument");
+  throw ArgumentError(
+      skein::text("a data set in memory: {} {} of sample {} is {}{}: correct it; if such values are intended, give "
+                  "data::NonFinite::keep as the last argument",
+                  what, at % n, at / n, not_finite_text(value), (value == value ? " (a float holds numbers up to 3.4e38)" : "")));
 }
 
 }  // namespace skein::inline SKEIN_ABI::data::detail

@@ -30,14 +30,12 @@ template <class... Sets> class Joined {
     (assert_dataset<Sets>(), ...);
     each([&](const auto& set, Place) {
       const auto n = static_cast<std::int64_t>(set.size());
-      if (size_ >= 0 && n != size_)
-        throw ShapeError("data::join: one data set has " + std::to_string(size_) + " samples, another " + std::to_string(n));
+      if (size_ >= 0 && n != size_) throw ShapeError(text("data::join: one data set has {} samples, another {}", size_, n));
       size_ = n;
       detail::join_origin(origin_, detail::origin_of(set));
     });
     if (const long values = std::max(end().x, end().y); values > std::numeric_limits<int>::max())
-      throw ShapeError("data::join: a joined row would have " + std::to_string(values) +
-                       " values, at most 2147483647 are possible");
+      throw ShapeError(text("data::join: a joined row would have {} values, at most 2147483647 are possible", values));
   }
 
   std::int64_t size() const { return size_; }

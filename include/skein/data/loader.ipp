@@ -67,9 +67,10 @@ template <class Scalar> void Loader<Scalar>::stop_threads() {
 
 template <class Scalar> void Loader<Scalar>::seek(Position at) {
   if (at.epoch < 0 || at.step < 0 || at.step > steps_)
-    throw ArgumentError("loader: step " + std::to_string(at.step) + " of epoch " + std::to_string(at.epoch) + " is not within " +
-                        std::to_string(steps_) +
-                        " steps an epoch: the position belongs to another data set, batch or number of ranks");
+    throw ArgumentError(
+        text("loader: step {} of epoch {} is not within {} steps an epoch: the position belongs to another data set, batch or "
+             "number of ranks",
+             at.step, at.epoch, steps_));
   position_ = at.step == steps_ && steps_ > 0 ? Position{at.epoch + 1, 0} : at;
   pending_ = position_;
 }
@@ -138,20 +139,20 @@ template <class Scalar> void Loader<Scalar>::check() const {
     throw ArgumentError(o.tokens ? "loader: tokens are asked for, and the data set has none"
                                  : "loader: the data set has tokens: ask for them with .tokens = true");
   if (o.ranks < 1 || o.rank < 0 || o.rank >= o.ranks)
-    throw ArgumentError("loader: rank " + std::to_string(o.rank) + " is not one of " + std::to_string(o.ranks));
+    throw ArgumentError(text("loader: rank {} is not one of {}", o.rank, o.ranks));
   constexpr int most = 1'000'000;  // of what has memory for a batch each
-  if (o.held < 0 || o.held > most)
-    throw ArgumentError("loader: .held is " + std::to_string(o.held) + " batches: give 0 to " + std::to_string(most));
+  if (o.held < 0 || o.held > most) throw ArgumentError(text("loader: .held is {} batches: give 0 to {}", o.held, most));
   if (o.prefetch_threads < 0 || o.prefetch_threads > most)
-    throw ArgumentError("loader: .prefetch_threads is " + std::to_string(o.prefetch_threads) +
-                        ": give the number of threads that stage batches, or 0 for as many as suit the cores");
+    throw ArgumentError(
+        text("loader: .prefetch_threads is {}: give the number of threads that stage batches, or 0 for as many as suit the cores",
+             o.prefetch_threads));
   if (o.shards != 0 && o.partition == Partition::local)
     throw ArgumentError(
         "loader: virtual shards are cut out of global batches: with Partition::local each rank has batches of its own; use "
         "Partition::shared");
   if (o.shards != 0 && o.shards < o.ranks)
-    throw ArgumentError("loader: " + std::to_string(o.shards) + " virtual shards are too few for " + std::to_string(o.ranks) +
-                        " ranks: each rank holds at least one");
+    throw ArgumentError(
+        text("loader: {} virtual shards are too few for {} ranks: each rank holds at least one", o.shards, o.ranks));
   if (o.partition == Partition::shared && data_.size() == 0)
     throw ArgumentError(std::string("loader: ") + o.name + " has no samples");
   if (o.partition == Partition::shared && !sizes_.empty())
@@ -201,11 +202,11 @@ template <class Scalar> void Loader<Scalar>::check_finite(const Slot& slot) cons
     const std::span<const Scalar> values(from, static_cast<std::size_t>(b.count * pitch));  // gaps are zero
     if (!from || detail::finite(static_cast<double>(detail::greatest_magnitude(values)))) return;
     const long at = detail::first_not_finite(values);
-    throw ArgumentError(std::string(what) + " " + std::to_string(at % pitch) + " of sample " +
-                        std::to_string(b.indices[at / pitch]) + " of " + options_.name + " is " +
-                        detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)])) +
-                        ": correct it, or write it where a data set of your own leaves it out; if such values are intended, give "
-                        "the data set data::NonFinite non_finite() const, which returns data::NonFinite::keep");
+    throw ArgumentError(
+        text("{} {} of sample {} of {} is {}: correct it, or write it where a data set of your own leaves it out; if such values "
+             "are intended, give the data set data::NonFinite non_finite() const, which returns data::NonFinite::keep",
+             what, at % pitch, b.indices[at / pitch], options_.name,
+             detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)]))));
   };
   look(b.x, b.pitch, "value");
   look(b.targets, b.target_pitch, "target value");

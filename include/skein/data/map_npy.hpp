@@ -92,8 +92,8 @@ template <class Token = std::int32_t> class NextTokens {
     if (options_.stride == 0) options_.stride = options.length;
     const auto last = static_cast<std::int64_t>(text.size()) - options.length - 1;
     if (last < 0)
-      throw ArgumentError("NextTokens: a sample of " + std::to_string(options.length) +
-                          " tokens and the one after it needs a longer text than " + std::to_string(text.size()) + " tokens");
+      throw ArgumentError(skein::text("NextTokens: a sample of {} tokens and the one after it needs a longer text than {} tokens",
+                                      options.length, text.size()));
     size_ = last / options_.stride + 1;
   }
 

@@ -54,8 +54,8 @@ SKEIN_INLINE MappedFile map_npy_file(const std::string& path, char kind, int wid
     throw FileError(path, 0, "is column-major: write it again with numpy.ascontiguousarray");
   if (header.bytes % width != 0)
     throw FileError(path, 0,
-                    "has a header of " + std::to_string(header.bytes) + " bytes, behind which values of " + wanted +
-                        " are not aligned: write it again with numpy.save");
+                    text("has a header of {} bytes, behind which values of {} are not aligned: write it again with numpy.save",
+                         header.bytes, wanted));
   return file;
 }
 }  // namespace detail

@@ -36,17 +36,18 @@ SKEIN_INLINE void Normalization::check_whole() const {
 }
 
 SKEIN_INLINE void Normalization::refuse(std::size_t values) const {
-  throw ShapeError("a normalization of " + std::to_string(mean.size()) + " means and " + std::to_string(deviation.size()) +
-                   " deviations was given a sample of " + std::to_string(values) + " values");
+  throw ShapeError(text("a normalization of {} means and {} deviations was given a sample of {} values", mean.size(),
+                        deviation.size(), values));
 }
 
 SKEIN_INLINE void detail::check_counts(const Normalization& n, const Extents& sample) {
   const std::size_t means = n.mean.size(), channels = static_cast<std::size_t>(sample.last());
   if (n.deviation.size() == means && (means <= 1 || means == channels || means == static_cast<std::size_t>(sample.count())))
     return;
-  throw ShapeError("map: a normalization of " + std::to_string(means) + " means and " + std::to_string(n.deviation.size()) +
-                   " deviations, and samples of " + std::to_string(sample.count()) + " values in " + std::to_string(channels) +
-                   " channels: give one of both, or one for each channel, or one for each value");
+  throw ShapeError(
+      text("map: a normalization of {} means and {} deviations, and samples of {} values in {} channels: give one of both, or "
+           "one for each channel, or one for each value",
+           means, n.deviation.size(), sample.count(), channels));
 }
 
 SKEIN_INLINE Normalization Normalization::then(const Normalization& next) const {
@@ -54,8 +55,9 @@ SKEIN_INLINE Normalization Normalization::then(const Normalization& next) const 
   if (mean.empty()) return {next.mean, next.deviation, divisor, whole && next.whole};
   const std::size_t own = mean.size(), others = next.mean.size(), n = std::max(own, others);
   if (n % own != 0 || n % others != 0)
-    throw ArgumentError("a normalization of " + std::to_string(own) + " means is followed by one of " + std::to_string(others) +
-                        ": both are of the same channels or values, or one has a single mean");
+    throw ArgumentError(text(
+        "a normalization of {} means is followed by one of {}: both are of the same channels or values, or one has a single mean",
+        own, others));
   Normalization both{{}, {}, divisor, whole && next.whole};
   for (std::size_t c = 0; c < n; ++c) {
     both.mean.push_back(mean[c % own] + deviation[c % own] * next.mean[c % others]);
@@ -71,8 +73,7 @@ SKEIN_INLINE void check_raw(const Normalization& kept, const Normalization& set,
         "without its normalize(...) (set.normalize(0, 1) of one in memory)");
   const std::size_t n = kept.mean.size();
   if (n > 1 && n != static_cast<std::size_t>(sample.last()) && n != static_cast<std::size_t>(sample.count()))
-    throw ArgumentError("predict: the file keeps a normalization of " + std::to_string(n) + " channels, the samples have " +
-                        std::to_string(sample.last()));
+    throw ArgumentError(text("predict: the file keeps a normalization of {} channels, the samples have {}", n, sample.last()));
   const auto beyond = [](double x) { return x > 1; };
   if (set.divisor != 1 && kept.divisor == 1 &&
       (std::any_of(kept.mean.begin(), kept.mean.end(), beyond) ||

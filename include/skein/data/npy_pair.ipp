@@ -21,13 +21,13 @@ namespace skein::inline SKEIN_ABI::data {
 namespace detail {
 SKEIN_INLINE Extents sample_of_npy(const std::string& path, const std::vector<long>& extents) {
   if (extents.empty() || extents.size() > 5)
-    throw FileError(path, 0,
-                    "holds an array of " + std::to_string(extents.size()) +
-                        " extents: a data set has that of the samples, and one to four of each sample");
+    throw FileError(
+        path, 0,
+        text("holds an array of {} extents: a data set has that of the samples, and one to four of each sample", extents.size()));
   Extents sample;
   for (std::size_t i = 1; i < extents.size(); ++i) {
     if (extents[i] < 1 || extents[i] > std::numeric_limits<int>::max())
-      throw FileError(path, 0, "has samples of " + std::to_string(extents[i]) + " values along extent " + std::to_string(i));
+      throw FileError(path, 0, text("has samples of {} values along extent {}", extents[i], i));
     sample.e[sample.rank++] = static_cast<int>(extents[i]);
   }
   return sample.rank == 0 ? Extents{1, {1}} : sample;
@@ -44,19 +44,17 @@ template <class Real> void read_npy_targets_as(const std::string& path, std::int
       skein::detail::parse_npy_header({file.bytes.get(), file.size}, static_cast<long long>(file.size), path, 0);
   const std::size_t rank = header.extents.size();
   if (rank != 1 && rank != 2)
-    throw FileError(path, 0,
-                    "holds an array of " + std::to_string(rank) +
-                        " extents: labels or targets are (samples), or (samples, n) where a sample has several");
+    throw FileError(
+        path, 0,
+        text("holds an array of {} extents: labels or targets are (samples), or (samples, n) where a sample has several", rank));
   if (header.extents[0] != samples)
-    throw FileError(path, 0,
-                    "has targets of " + std::to_string(header.extents[0]) + " samples, and there are " + std::to_string(samples));
+    throw FileError(path, 0, text("has targets of {} samples, and there are {}", header.extents[0], samples));
   const long each = rank == 2 ? header.extents[1] : 1;
-  if (each < 1 || each > std::numeric_limits<int>::max())
-    throw FileError(path, 0, "has " + std::to_string(each) + " targets a sample");
+  if (each < 1 || each > std::numeric_limits<int>::max()) throw FileError(path, 0, text("has {} targets a sample", each));
   if (header.kind == 'f') {
     to.vectors = numbers_of_npy<Real>(path, rank);
     if (const long at = first_not_finite(std::span<const Real>(to.vectors.data(), to.vectors.size())); at >= 0)
-      throw FileError(path, -1, "has a target value that is no finite number, of sample " + std::to_string(at / each));
+      throw FileError(path, -1, text("has a target value that is no finite number, of sample {}", at / each));
     to.target = Target::vector(static_cast<int>(each));
   } else {
     to.labels = numbers_of_npy<std::int32_t>(path, rank);

@@ -50,15 +50,15 @@ struct BatchSize {
     if (batch < 0 || batch_per_rank < 0)
       throw ArgumentError("a batch size is negative: give .batch or .batch_per_rank a positive number");
     if (batch > 0 && batch_per_rank > 0)
-      throw ArgumentError("both .batch (" + std::to_string(batch) + ", over all ranks) and .batch_per_rank (" +
-                          std::to_string(batch_per_rank) + ") are given: keep one of them");
+      throw ArgumentError(
+          text("both .batch ({}, over all ranks) and .batch_per_rank ({}) are given: keep one of them", batch, batch_per_rank));
     if (batch == 0 && batch_per_rank == 0)
       throw ArgumentError(
           "no batch size is given: set .batch (samples of a batch over all ranks) or .batch_per_rank (of fit: "
           ".loader.batch_per_rank)");
     if (batch_per_rank > std::numeric_limits<long>::max() / ranks)
-      throw ArgumentError(".batch_per_rank " + std::to_string(batch_per_rank) + " on " + std::to_string(ranks) +
-                          " ranks is more than any batch can have: give the samples of one rank");
+      throw ArgumentError(text(".batch_per_rank {} on {} ranks is more than any batch can have: give the samples of one rank",
+                               batch_per_rank, ranks));
     return batch > 0 ? batch : batch_per_rank * ranks;
   }
 };
@@ -93,8 +93,9 @@ constexpr long shards_capacity(long batch, const plan::VirtualShards& shards) {
 /// Samples of a full step on one rank of Partition::local. Throws ArgumentError where a rank would have none.
 constexpr std::int64_t local_batch(long batch, int ranks, int rank) {
   if (batch < ranks)
-    throw ArgumentError("a batch of " + std::to_string(batch) + " over " + std::to_string(ranks) +
-                        " ranks leaves ranks of Partition::local without samples: make .batch at least the number of ranks");
+    throw ArgumentError(text(
+        "a batch of {} over {} ranks leaves ranks of Partition::local without samples: make .batch at least the number of ranks",
+        batch, ranks));
   return even_part(batch, ranks, rank + 1) - even_part(batch, ranks, rank);
 }
 
@@ -116,13 +117,11 @@ namespace detail {
                                         LastBatch last) {
   const std::string what = "loader: an epoch of " + std::string(set) + " has no step: ";
   if (last == LastBatch::keep) throw ArgumentError(what + "no rank has samples");
-  std::string why =
-      "a batch of " + std::to_string(batch) + " over all ranks is more than its " + std::to_string(size) + " samples";
+  std::string why = text("a batch of {} over all ranks is more than its {} samples", batch, size);
   const int ranks = static_cast<int>(sizes.size());
   for (int r = ranks - 1; r >= 0; --r)
     if (const std::int64_t own = sizes[static_cast<std::size_t>(r)], part = local_batch(batch, ranks, r); own < part)
-      why = "rank " + std::to_string(r) + " has " + std::to_string(own) + " samples, of a batch of " + std::to_string(batch) +
-            " it has " + std::to_string(part);
+      why = text("rank {} has {} samples, of a batch of {} it has {}", r, own, batch, part);
   throw ArgumentError(what + "LastBatch::drop (of fit: .loader.last) leaves out batches that are not full, and " + why +
                       ": take a smaller batch, or LastBatch::keep");
 }

@@ -42,8 +42,8 @@ SKEIN_INLINE std::vector<float> resize(std::span<const float> image, ImageSize f
   if (std::min({from.height, from.width, to.height, to.width, channels}) < 1)
     throw ArgumentError("resize: height, width and channels are positive numbers");
   if (image.size() != size(from.height) * size(from.width) * size(channels))
-    throw ArgumentError("resize: an image of " + std::to_string(from.height) + " x " + std::to_string(from.width) + " with " +
-                        std::to_string(channels) + " channels has other than " + std::to_string(image.size()) + " values");
+    throw ArgumentError(text("resize: an image of {} x {} with {} channels has other than {} values", from.height, from.width,
+                             channels, image.size()));
   const auto columns = detail::resize_taps(from.width, to.width), rows = detail::resize_taps(from.height, to.height);
   const std::size_t wide = size(to.width) * size(channels);
   std::vector<float> narrowed(size(from.height) * wide, 0.0f), result(size(to.height) * wide, 0.0f);

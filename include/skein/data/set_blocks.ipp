@@ -46,7 +46,7 @@ template <class Scalar> void SetBlocks::serve(std::vector<Scalar>& x) {
 }
 
 SKEIN_INLINE void SetBlocks::check_written() const {
-  const auto sample = [&](long at, long each) { return " of sample " + std::to_string(first() + at / each); };
+  const auto sample = [&](long at, long each) { return text(" of sample {}", first() + at / each); };
   for (std::size_t i = 0; i < labels_.size(); ++i)
     if (labels_[i] == unwritten_label)
       throw ArgumentError(caller_ + ": the label" + sample(static_cast<long>(i), each()) +
@@ -54,10 +54,11 @@ SKEIN_INLINE void SetBlocks::check_written() const {
   if (set_.non_finite() != NonFinite::refuse) return;
   const auto look = [&](const std::vector<float>& values, const char* what, long each) {
     if (const long at = detail::first_not_finite(std::span<const float>(values.data(), values.size())); at >= 0)
-      throw ArgumentError(caller_ + ": " + what + std::to_string(at % each) + sample(at, each) + " is " +
-                          detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)])) +
-                          ": correct it, or write it where a data set of your own leaves it out; if such values are intended, "
-                          "give the data set data::NonFinite non_finite() const, which returns data::NonFinite::keep");
+      throw ArgumentError(
+          text("{}: {}{}{} is {}: correct it, or write it where a data set of your own leaves it out; if such values are "
+               "intended, give the data set data::NonFinite non_finite() const, which returns data::NonFinite::keep",
+               caller_, what, at % each, sample(at, each),
+               detail::not_finite_text(static_cast<double>(values[static_cast<std::size_t>(at)]))));
   };
   look(numbers_, "value ", set_.sample_extents().count());
   look(vectors_, "target value ", each());
@@ -77,11 +78,10 @@ SKEIN_INLINE bool SetBlocks::next() {
   for (std::size_t i = 0; i < numbers_.size(); ++i) {
     const float scaled = numbers_[i] * 255, byte = std::round(scaled);
     if (!(byte >= 0 && byte <= 255 && std::abs(scaled - byte) <= 1e-3f))
-      throw ArgumentError(caller_ + ": sample " +
-                          std::to_string(begin + static_cast<std::int64_t>(i) / set_.sample_extents().count()) +
-                          text(" has the value {}", numbers_[i]) +
-                          ", which is no byte / 255: pack the set as it is before normalize(), set.normalize(0, 1), or write "
-                          "PackedAs::floats");
+      throw ArgumentError(text(
+          "{}: sample {}{}, which is no byte / 255: pack the set as it is before normalize(), set.normalize(0, 1), or write "
+          "PackedAs::floats",
+          caller_, begin + static_cast<std::int64_t>(i) / set_.sample_extents().count(), text(" has the value {}", numbers_[i])));
     bytes_[i] = static_cast<std::uint8_t>(byte);
   }
   return true;

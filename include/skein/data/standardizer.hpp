@@ -58,8 +58,7 @@ class Standardizer {
  private:
   void check(std::size_t values) const {
     if (values != mean_.size())
-      throw ShapeError("a Standardizer of " + std::to_string(mean_.size()) + " values was given a sample of " +
-                       std::to_string(values));
+      throw ShapeError(text("a Standardizer of {} values was given a sample of {}", mean_.size(), values));
   }
 
   /// The deviation of n values; 1 where it is no more than what rounding makes of a constant. Throws where it is not finite.

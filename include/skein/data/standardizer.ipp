@@ -26,13 +26,12 @@ SKEIN_INLINE Standardizer::Standardizer(DatasetView training) {
   deviation_.assign(n, 0);
   each([&](std::size_t j, double v, std::int64_t i) {
     if (!std::isfinite(v))
-      throw ArgumentError("a Standardizer found a value that is not finite: number " + std::to_string(j) + " of sample " +
-                          std::to_string(i));
+      throw ArgumentError(text("a Standardizer found a value that is not finite: number {} of sample {}", j, i));
     mean_[j] += v / samples;
   });
   each([&](std::size_t j, double v, std::int64_t) { deviation_[j] += (v - mean_[j]) * (v - mean_[j]) / samples; });
   for (std::size_t j = 0; j < n; ++j)
-    deviation_[j] = deviation_of(deviation_[j], mean_[j], samples, "value " + std::to_string(j) + " of samples");
+    deviation_[j] = deviation_of(deviation_[j], mean_[j], samples, text("value {} of samples", j));
 }
 
 SKEIN_INLINE std::uint64_t Standardizer::hash() const {

@@ -45,9 +45,7 @@ template <class Data> class Subset {
     assert_dataset<Data>();
     const std::int64_t size = static_cast<std::int64_t>(data_.size());
     for (const std::int64_t i : *indices_)
-      if (i < 0 || i >= size)
-        throw ArgumentError("subset: index " + std::to_string(i) + " is outside a data set of " + std::to_string(size) +
-                            " samples");
+      if (i < 0 || i >= size) throw ArgumentError(text("subset: index {} is outside a data set of {} samples", i, size));
   }
   /// Those of another subset, of as many samples.
   Subset(Data data, detail::SharedIndices indices, std::uint64_t split = 0)
@@ -116,8 +114,7 @@ template <class Data> Subset<std::remove_cvref_t<Data>> subset(Data&& data, std:
 template <class Data> Subset<std::remove_cvref_t<Data>> slice(Data&& data, std::int64_t begin, std::int64_t end) {
   const std::int64_t size = static_cast<std::int64_t>(data.size());
   if (begin < 0 || end < begin || end > size)
-    throw ArgumentError("slice: samples " + std::to_string(begin) + " to " + std::to_string(end) + " of a data set of " +
-                        std::to_string(size) + " samples");
+    throw ArgumentError(text("slice: samples {} to {} of a data set of {} samples", begin, end, size));
   std::vector<std::int64_t> indices(static_cast<std::size_t>(end - begin));
   std::iota(indices.begin(), indices.end(), begin);
   return subset(std::forward<Data>(data), std::move(indices));

@@ -147,9 +147,8 @@ SKEIN_INLINE void Column::clear() {
 SKEIN_INLINE Table::Table(std::vector<Column> columns, std::string path) : path_(std::move(path)) {
   for (const Column& c : columns)
     if (c.size() != columns.front().size())
-      throw ShapeError(path_ + ": column " + in_quotes(columns.front().name(), '"') + " has " +
-                       std::to_string(columns.front().size()) + " values, column " + in_quotes(c.name(), '"') + " has " +
-                       std::to_string(c.size()));
+      throw ShapeError(skein::text("{}: column {} has {} values, column {} has {}", path_, in_quotes(columns.front().name(), '"'),
+                                   columns.front().size(), in_quotes(c.name(), '"'), c.size()));
   rows_ = columns.empty() ? 0 : columns.front().size();
   columns_ = std::make_shared<const std::vector<Column>>(std::move(columns));
 }
@@ -171,8 +170,8 @@ SKEIN_INLINE int Table::column(std::string_view name) const {
   for (int i = 0; i < columns(); ++i) {
     if (of(i).name() != name) continue;
     if (found >= 0)
-      throw ArgumentError(path_ + " has two columns " + in_quotes(name, '"') + ", " + std::to_string(found + 1) + " and " +
-                          std::to_string(i + 1) + ": give one of them another name");
+      throw ArgumentError(skein::text("{} has two columns {}, {} and {}: give one of them another name", path_,
+                                      in_quotes(name, '"'), found + 1, i + 1));
     found = i;
   }
   if (found >= 0) return found;
@@ -188,8 +187,8 @@ SKEIN_INLINE int Table::column(std::string_view name) const {
 }
 
 SKEIN_INLINE void Table::refuse(std::int64_t row, int column, const std::string& what, const std::string& mend) const {
-  throw ArgumentError(path_ + ": column " + in_quotes(of(column).name(), '"') + " has " + what + " in data row " +
-                      std::to_string(stored_row(row) + 1) + ": " + mend);
+  throw ArgumentError(skein::text("{}: column {} has {} in data row {}: {}", path_, in_quotes(of(column).name(), '"'), what,
+                                  stored_row(row) + 1, mend));
 }
 
 SKEIN_INLINE double Table::number(std::int64_t row, int column) const {
@@ -200,8 +199,8 @@ SKEIN_INLINE double Table::number(std::int64_t row, int column) const {
     if (c.code(i) < 0) continue;
     const std::string_view text = c.texts()[c.code(i)];
     if (detail::parse_number(text, ignored)) continue;
-    throw ArgumentError(path_ + ": column " + in_quotes(c.name(), '"') + " is a text column, since data row " +
-                        std::to_string(i + 1) + " has " + detail::shown(text) + ": " + detail::mend_of_number(text));
+    throw ArgumentError(skein::text("{}: column {} is a text column, since data row {} has {}: {}", path_,
+                                    in_quotes(c.name(), '"'), i + 1, detail::shown(text), detail::mend_of_number(text)));
   }
   throw ArgumentError(path_ + ": column " + in_quotes(c.name(), '"') + " is a text column: take it out of CsvOptions::text");
 }
@@ -223,8 +222,7 @@ SKEIN_INLINE std::vector<std::string> Table::texts(std::string_view column) cons
 SKEIN_INLINE Table Table::subset(std::span<const std::int64_t> rows) const {
   std::vector<std::int64_t> stored;
   for (const std::int64_t r : rows) {
-    if (r < 0 || r >= rows_)
-      throw ArgumentError(path_ + ": row " + std::to_string(r) + " is not one of " + std::to_string(rows_));
+    if (r < 0 || r >= rows_) throw ArgumentError(skein::text("{}: row {} is not one of {}", path_, r, rows_));
     stored.push_back(stored_row(r));
   }
   Table result = *this;

@@ -62,11 +62,11 @@ SKEIN_INLINE void check_repeats(const Table& table, int column, std::size_t cate
   std::size_t values = 0;
   for (std::int64_t r = 0; r < table.rows(); ++r) values += !table.missing(r, column);
   if (categories <= 50 || categories < values) return;
-  throw ArgumentError(
-      table.path() + ": column " + in_quotes(table.of(column).name(), '"') + " has another " + (label ? "class" : "category") +
-      " in each of its " + std::to_string(values) + " training rows: " +
+  throw ArgumentError(skein::text(
+      "{}: column {} has another {} in each of its {} training rows: {}", table.path(), in_quotes(table.of(column).name(), '"'),
+      (label ? "class" : "category"), values,
       (label ? "take what is predicted as a number by target() or standardize_target()"
-             : "take numbers by standardize(), leave out a column that numbers or names the rows, or give the .categories"));
+             : "take numbers by standardize(), leave out a column that numbers or names the rows, or give the .categories")));
 }
 
 SKEIN_INLINE void check_exact(const Table& table, int column) {

@@ -105,9 +105,10 @@ SKEIN_INLINE void TableEncoder::learn_categories(Encoded& e, const Table& table)
     for (const std::string& given : e.categories) e.of_texts = e.of_texts || !detail::is_short_number(given);
   e.of_texts ? detail::check_kind(table, column) : detail::check_exact(table, column);
   if (e.learns && e.role == Role::one_hot && e.categories.size() > 1000)
-    throw ArgumentError(table.path() + ": column " + in_quotes(e.name, '"') + " has " + std::to_string(e.categories.size()) +
-                        " different values, of which one_hot learns up to 1000: take numbers by standardize(), many categories "
-                        "by index(), or name them in .categories");
+    throw ArgumentError(
+        skein::text("{}: column {} has {} different values, of which one_hot learns up to 1000: take numbers by standardize(), "
+                    "many categories by index(), or name them in .categories",
+                    table.path(), in_quotes(e.name, '"'), e.categories.size()));
   if (e.categories.empty())
     throw ArgumentError(table.path() + ": column " + in_quotes(e.name, '"') + " has no value in the training rows: leave it out");
   if (e.learns) detail::check_repeats(table, column, e.categories.size(), e.role == Role::label);
@@ -210,11 +211,10 @@ SKEIN_INLINE InMemory<std::int32_t> TableEncoder::tokens(const Table& rows) cons
 
 template <class T> void TableEncoder::restore_row(std::span<T> outputs) const {
   check_fitted();
-  std::size_t wanted = 0, at = 0, value = 0;
+  std::size_t wanted = 0, at = 0, value = 0, given = outputs.size();
   for (const Encoded& e : columns_) wanted += e.outputs();
-  if (wanted != outputs.size())
-    throw ShapeError("table encoder: a row of outputs has " + std::to_string(outputs.size()) +
-                     " values, its labels and targets " + std::to_string(wanted));
+  if (wanted != given)
+    throw ShapeError(skein::text("table encoder: a row of outputs has {} values, its labels and targets {}", given, wanted));
   for (const Encoded& e : columns_) {
     if (e.role == Role::target) outputs[at] = static_cast<T>(outputs[at] * outputs_.deviation(value) + outputs_.mean(value));
     at += e.outputs();

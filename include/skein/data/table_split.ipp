@@ -51,10 +51,10 @@ SKEIN_INLINE void check_times(const Table& table, int column) {
           "by_time() sorts texts, and such texts do not sort as time: write it as 2020-01-09 or 2020-01-09 08:30, in all "
           "rows, or as a number");
     if (own != form)
-      table.refuse(
-          row, column, shown(text),
-          "by_time() sorts texts, and data row " + std::to_string(table.stored_row(0) + 1) + " has " + shown(first) +
-              ", which is written in another way: write all times alike (of one zone, with as many digits), or as numbers");
+      table.refuse(row, column, shown(text),
+                   skein::text("by_time() sorts texts, and data row {} has {}, which is written in another way: write all times "
+                               "alike (of one zone, with as many digits), or as numbers",
+                               table.stored_row(0) + 1, shown(first)));
   }
 }
 

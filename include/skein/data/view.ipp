@@ -15,11 +15,12 @@ SKEIN_INLINE void DatasetView::check() const {
   if (target_.kind == TargetKind::label && !table_->labels)
     throw ArgumentError("a data set says that its targets are labels, but has no labels(data::Indices, std::int32_t*) const");
   if (target_.kind == TargetKind::label && target_.count < 0)
-    throw ArgumentError("a data set says that it has " + std::to_string(target_.count) +
-                        " classes: data::Target::labels(classes) wants their number, or 0 where it is not known");
+    throw ArgumentError(text(
+        "a data set says that it has {} classes: data::Target::labels(classes) wants their number, or 0 where it is not known",
+        target_.count));
   if (target_.kind == TargetKind::label && target_.each < 1)
-    throw ArgumentError("a data set says that a sample has " + std::to_string(target_.each) +
-                        " labels: data::Target::labels(classes, each) wants at least one");
+    throw ArgumentError(text(
+        "a data set says that a sample has {} labels: data::Target::labels(classes, each) wants at least one", target_.each));
   if (target_.kind == TargetKind::vector && !table_->targets)
     throw ArgumentError("a data set says that its targets are vectors, but has no targets(data::Indices, float*, long) const");
   if (target_.kind == TargetKind::vector && target_.count < 1)

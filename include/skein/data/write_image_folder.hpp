@@ -85,8 +85,7 @@ void write_image_folder(const DatasetView& set, const std::string& root, std::ve
     std::int32_t label = 0;
     set.serve(Indices(&i, 1), Destination<float>{.x = x.data(), .pitch = static_cast<long>(x.size()), .labels = &label});
     if (label < 0 || label >= static_cast<std::int32_t>(class_names.size()))
-      throw ArgumentError("write_image_folder: sample " + std::to_string(i) + " has the label " + std::to_string(label) + " of " +
-                          std::to_string(class_names.size()) + " classes");
+      throw ArgumentError(text("write_image_folder: sample {} has the label {} of {} classes", i, label, class_names.size()));
     detail::round_pixels(x, i, image.values);
     char name[32];
     std::snprintf(name, sizeof name, "%06lld.png", static_cast<long long>(i));

@@ -7,6 +7,7 @@
 #include <string>
 #include <type_traits>
 
+#include "../core/text.hpp"
 #include "device.hpp"
 
 namespace skein::inline SKEIN_ABI {
@@ -56,7 +57,7 @@ struct SampleNames {
   const std::int64_t* indices = nullptr;  ///< of each sample, in the set
   const char* set = nullptr;              ///< "the training data set"
   std::string operator()(long i) const {
-    return "sample " + std::to_string(indices ? indices[i] : i) + (set ? std::string(" of ") + set : std::string());
+    return text("sample {}{}", indices ? indices[i] : i, (set ? std::string(" of ") + set : std::string()));
   }
 };
 /// A batch that says which samples of which set it has, as a loader's does.

@@ -45,15 +45,13 @@ SKEIN_INLINE void Plot::check() const {
     const std::size_t n = bars() ? categories.size() : s.x.size();
     const auto fits = [&](const std::vector<double>& v) { return v.empty() || v.size() == n; };
     const std::string series_has = "plot \"" + title + "\": series \"" + s.name + "\" has ",
-                      places = " for " + std::to_string(n) + (bars() ? " categories" : " places on the x axis");
+                      places = skein::text(" for {}{}", n, (bars() ? " categories" : " places on the x axis"));
     if (s.y.size() != n || !fits(s.error))
-      throw ShapeError(series_has + std::to_string(s.y.size()) + " values and " + std::to_string(s.error.size()) + " errors" +
-                       places);
+      throw ShapeError(skein::text("{}{} values and {} errors{}", series_has, s.y.size(), s.error.size(), places));
     for (const double e : s.error)
       if (e < 0) throw ArgumentError(series_has + "an error of " + significant(e) + ": a bar of error is as long as it says");
     if (!fits(s.low) || s.low.size() != s.high.size())
-      throw ShapeError(series_has + std::to_string(s.low.size()) + " values of low and " + std::to_string(s.high.size()) +
-                       " of high" + places);
+      throw ShapeError(skein::text("{}{} values of low and {} of high{}", series_has, s.low.size(), s.high.size(), places));
   }
 }
 

@@ -77,11 +77,12 @@ template <class... Options> struct BatchNorm {
     const auto& context = *f.context;
     const long samples = context.statistics_hook ? context.global_total : context.total;
     if (!context.training() || samples * In::extents.count() != In::extents.last()) return;
-    throw ArgumentError("layer " + std::to_string(f.ordinal) + " (BatchNorm of " + std::to_string(In::extents.last()) +
-                        " channels) trains on a batch of 1 sample, and has one value of each channel: its variance is 0. Take "
-                        "larger batches; the short last batch of an epoch is left out by .loader = {.last = "
-                        "data::LastBatch::drop} of fit, .last of a Loader; ranks share their statistics with SyncBatchNorm. In a "
-                        "Pipeline the batch is a micro-batch: give .batch and .micro_batches such that the last has two samples");
+    throw ArgumentError(
+        text("layer {} (BatchNorm of {} channels) trains on a batch of 1 sample, and has one value of each channel: its variance "
+             "is 0. Take larger batches; the short last batch of an epoch is left out by .loader = {.last = "
+             "data::LastBatch::drop} of fit, .last of a Loader; ranks share their statistics with SyncBatchNorm. In a Pipeline "
+             "the batch is a micro-batch: give .batch and .micro_batches such that the last has two samples",
+             f.ordinal, In::extents.last()));
   }
 
   template <class Frame> using Kernels = ops::BatchNormKernels<typename Frame::Device>;

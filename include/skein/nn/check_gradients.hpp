@@ -50,14 +50,12 @@ struct GradientCheck {
   std::string text() const {
     if (!unwritten.empty()) return unwritten + "\n";
     if (disagreements.empty())
-      return "gradients agree with finite differences in " + std::to_string(tried) + " values; largest error " + number(worst) +
-             "\n";
+      return skein::text("gradients agree with finite differences in {} values; largest error {}\n", tried, number(worst));
     std::string s;
     for (const GradientDisagreement& d : disagreements)
-      s += d.where + ": backward says " + number(d.gradient) + ", finite differences " + number(d.difference) + ", off by " +
-           number(std::abs(d.gradient - d.difference)) + " (" + std::to_string(d.wrong) + " of the " + std::to_string(d.tried) +
-           " values tried disagree)" +
-           (d.untouched ? ": backward says 0 in all of them, as if it added nothing to this gradient\n" : "\n");
+      s += skein::text("{}: backward says {}, finite differences {}, off by {} ({} of the {} values tried disagree){}", d.where,
+                       number(d.gradient), number(d.difference), number(std::abs(d.gradient - d.difference)), d.wrong, d.tried,
+                       (d.untouched ? ": backward says 0 in all of them, as if it added nothing to this gradient\n" : "\n"));
     return s;
   }
 
@@ -115,14 +113,13 @@ template <class L, class In> class GradientRun {
       const std::string name = "parameter \"" + std::string(std::string_view(program.name(e))) + "\"[";
       compare(result, e.extents.count(), [&](long i) {
         const std::size_t at = count(e.offset + i / last * pitch + i % last);
-        return Place{parameters_.data() + at, gradients[at], name + std::to_string(i) + "]"};
+        return Place{parameters_.data() + at, gradients[at], skein::text("{}{}]", name, i)};
       });
     }
     if (sizes.tokens == 0)
       compare(result, options_.batch * In::count, [&](long i) {
         const long sample = i / In::count, at = sample * in + i % In::count;
-        return Place{x_.data() + at, input[count(at)],
-                     "input " + std::to_string(i % In::count) + " of sample " + std::to_string(sample)};
+        return Place{x_.data() + at, input[count(at)], skein::text("input {} of sample {}", i % In::count, sample)};
       });
     return result;
   } catch (const Unwritten& e) {

@@ -18,14 +18,13 @@ template <class Model, class Batch> void check_tokens(const Batch& batch, [[mayb
   } else {
     if (batch.count > 0 && (!batch.tokens || batch.pitch != length))
       throw ArgumentError(
-          "the network takes " + std::to_string(length) +
-          " tokens a sample: give the batch .tokens, 32-bit integers without gaps, and .pitch = " + std::to_string(length));
+          text("the network takes {} tokens a sample: give the batch .tokens, 32-bit integers without gaps, and .pitch = {}",
+               length, length));
     if constexpr (on_host<DeviceOf<Batch>>)
       for (long i = 0; i < batch.count * length; ++i)
         if (batch.tokens[i] < 0 || batch.tokens[i] >= most)
-          throw ArgumentError(names(i / length) + " has the token " + std::to_string(batch.tokens[i]) + " at position " +
-                              std::to_string(i % length) + "; the network has " + std::to_string(most) +
-                              " tokens, the integers 0 to " + std::to_string(most - 1));
+          throw ArgumentError(text("{} has the token {} at position {}; the network has {} tokens, the integers 0 to {}",
+                                   names(i / length), batch.tokens[i], i % length, most, most - 1));
   }
 }
 

@@ -36,9 +36,9 @@ template <class L, class T> class WriteCheck {
     for (long s = 0; to_ && s < batch_; ++s)
       for (long i = 0; i < count(); ++i)
         if (is_marked(to_[s * pitch() + i]))
-          throw Unwritten(std::string(kind_of<typename Named<L>::type>()) + ": " + pass + " does not write " + what + " (value " +
-                          std::to_string(i) + " of sample " + std::to_string(s) + "): assign it, " + how +
-                          "; += adds to what was there before");
+          throw Unwritten(
+              text("{}: {} does not write {} (value {} of sample {}): assign it, {}; += adds to what was there before",
+                   kind_of<typename Named<L>::type>(), pass, what, i, s, how));
   }
 
  private:

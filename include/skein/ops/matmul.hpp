@@ -60,8 +60,8 @@ template <class T> concept StoredTensor = IsView<T>::value || requires(const T& 
 template <class D> void check_ordinals(const char* operation, D a, D b) {
   if constexpr (!std::is_same_v<D, Cpu>)
     if (!(a == b))
-      throw ArgumentError(std::string(operation) + ": tensors on " + std::string(D::name) + " " + std::to_string(a.ordinal) +
-                          " and " + std::to_string(b.ordinal) + " meet: move one of them with .to()");
+      throw ArgumentError(
+          text("{}: tensors on {} {} and {} meet: move one of them with .to()", operation, D::name, a.ordinal, b.ordinal));
 }
 /// Have two matrices memory in common? Columns of one array, which lie side by side in its rows, have not.
 template <class S, class D> bool overlap(const TensorView<S, 2, D>& target, const TensorView<const S, 2, D>& operand) {

@@ -21,8 +21,8 @@ SKEIN_INLINE GroupRule weight_decay(std::string pattern, float factor) {
 inline void check_factors(const GroupRule& rule, std::size_t number) {
   for (const float factor : {rule.lr_factor.value_or(0), rule.decay_factor.value_or(0)})
     if (!(factor >= 0) || std::isinf(factor))
-      throw ArgumentError("rule " + std::to_string(number) + " of .groups (\"" + rule.pattern + "\") has " +
-                          (factor < 0 ? "a negative factor" : "a factor that is no finite number"));
+      throw ArgumentError(text("rule {} of .groups (\"{}\") has {}", number, rule.pattern,
+                               (factor < 0 ? "a negative factor" : "a factor that is no finite number")));
 }
 
 /// The names of a table; of a long one the first six and the last two, which are those of the head.
@@ -70,8 +70,8 @@ SKEIN_INLINE std::vector<ParameterGroupRange> resolve(const Groups& groups, cons
     const GroupRule& rule = groups.rules[r];
     check_factors(rule, r);
     if (!used[r] && !rule.may_match_nothing) {
-      throw ArgumentError("rule " + std::to_string(r) + " of .groups (\"" + rule.pattern +
-                          "\") matches no parameter; there are " + some_names(table));
+      throw ArgumentError(
+          text("rule {} of .groups (\"{}\") matches no parameter; there are {}", r, rule.pattern, some_names(table)));
     }
   }
   std::vector<ParameterGroupRange> merged;

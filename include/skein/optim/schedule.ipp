@@ -62,8 +62,7 @@ SKEIN_INLINE float Polynomial::operator()(std::int64_t step) const {
 
 SKEIN_INLINE void demand_steps(const char* name, const Length& length) {
   if (length.known() && length.value() < 1)
-    throw ArgumentError(std::string(name) + ": " + std::to_string(static_cast<std::int64_t>(length.value())) +
-                        " steps; it takes a positive number");
+    throw ArgumentError(text("{}: {} steps; it takes a positive number", name, static_cast<std::int64_t>(length.value())));
   if (!(length.value() > 0) || std::isinf(length.value()))
     throw ArgumentError(text("{}: {} epochs, or of the fit; it takes a positive number, and a finite one", name, length.value()));
 }
@@ -103,8 +102,8 @@ SKEIN_INLINE schedules::MultiStep multi_step(std::initializer_list<Length> miles
   schedules::demand_factor("multi_step", "gamma", gamma);
   schedules::MultiStep s;
   if (milestones.size() > s.milestones.size())
-    throw ArgumentError("multi_step has " + std::to_string(milestones.size()) + " milestones; it takes at most " +
-                        std::to_string(s.milestones.size()) + ": multiply two of them");
+    throw ArgumentError(
+        text("multi_step has {} milestones; it takes at most {}: multiply two of them", milestones.size(), s.milestones.size()));
   for (const Length& milestone : milestones) schedules::demand_steps("multi_step", milestone);
   std::copy(milestones.begin(), milestones.end(), s.milestones.begin());
   s.count = static_cast<int>(milestones.size());
@@ -151,7 +150,7 @@ SKEIN_INLINE schedules::OneCycle one_cycle(Length steps, double rise, double sta
 }
 
 SKEIN_INLINE schedules::Linear linear_scaling(int ranks, std::int64_t warmup_steps) {
-  if (ranks < 1) throw ArgumentError("linear_scaling(" + std::to_string(ranks) + "): there is at least one rank");
+  if (ranks < 1) throw ArgumentError(text("linear_scaling({}): there is at least one rank", ranks));
   if (warmup_steps < 0)
     throw ArgumentError(text("linear_scaling: a warm-up of {} steps; give 0 or more, 0: the whole rate at once", warmup_steps));
   const Length steps = std::max<std::int64_t>(1, warmup_steps);

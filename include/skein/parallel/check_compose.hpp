@@ -85,13 +85,11 @@ inline std::string group_fault(const std::vector<GroupMembership>& inner, const 
       const bool same = inner[static_cast<std::size_t>(q)].leader == own.leader;
       members += same;
       if (same && !outer.empty() && outer[static_cast<std::size_t>(q)].leader != outer[static_cast<std::size_t>(r)].leader)
-        return "ranks " + std::to_string(std::min(q, r)) + " and " + std::to_string(std::max(q, r)) + " share a group of " +
-               std::to_string(own.size) + ", but not the wider group of " +
-               std::to_string(outer[static_cast<std::size_t>(r)].size);
+        return text("ranks {} and {} share a group of {}, but not the wider group of {}", std::min(q, r), std::max(q, r),
+                    own.size, outer[static_cast<std::size_t>(r)].size);
     }
     if (members != own.size)
-      return "the group of " + std::to_string(own.size) + " that rank " + std::to_string(r) + " is in has " +
-             std::to_string(members) + " of the widest communicator's " + std::to_string(n) + " ranks";
+      return text("the group of {} that rank {} is in has {} of the widest communicator's {} ranks", own.size, r, members, n);
   }
   return {};
 }

@@ -76,10 +76,9 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
   void check_place(const char* policy) const {
     if constexpr (comm::can<Comm, comm::Capability::devices>)
       if (!(comm_->where() == replica_.where))
-        throw ArgumentError(std::string(policy) + ": the model is on " + std::string(Device::name) + " " +
-                            std::to_string(replica_.where.ordinal) + ", this rank's communicator on " +
-                            std::string(Device::name) + " " + std::to_string(comm_->where().ordinal) +
-                            ": make the model with {seed, world.where()}");
+        throw ArgumentError(
+            text("{}: the model is on {} {}, this rank's communicator on {} {}: make the model with {seed, world.where()}",
+                 policy, Device::name, replica_.where.ordinal, Device::name, comm_->where().ordinal));
   }
   /// Parameters become the means of all ranks', but for frozen ones.
   void average_weights() {

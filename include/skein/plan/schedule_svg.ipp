@@ -20,7 +20,7 @@ SKEIN_INLINE int TimelineDrawing::band(const Timeline& t, int y) const {
             {.bold = true});
   y += head;
   for (int r = 0; r < t.ranks; ++r) {
-    svg.words(4, y + options.row * r + options.row / 2 + 4, "rank " + std::to_string(r));
+    svg.words(4, y + options.row * r + options.row / 2 + 4, skein::text("rank {}", r));
     svg.rect(left, y + options.row * r + 2, t.length() * scale, options.row - 4, "#eeeeee");
   }
   for (const TimedStep& s : t.steps) step(s, y + options.row * s.rank + 2, t.stages > t.ranks ? s.step.stage / t.ranks : 0);

@@ -39,7 +39,7 @@ SKEIN_INLINE std::string schedule_text(const Timeline& t, double unit) {
       for (double at = s.begin + unit; at < s.end - unit / 2; at += unit) set(at, "-");
       set(s.begin, word(s.step));
     }
-    text += "rank " + std::to_string(r) + " |";
+    text += skein::text("rank {} |", r);
     for (const std::string& c : cells) text += " " + c + std::string(width - std::min(width, c.size()), c == "-" ? '-' : ' ');
     while (text.back() == ' ') text.pop_back();
     text += "\n";

@@ -132,7 +132,7 @@ template <Number Scalar, DeviceTag Device = Cpu> Tensor<Scalar, 1, Device> arang
 /// n values from first to last, both included.
 template <std::floating_point Scalar, DeviceTag Device = Cpu>
 Tensor<Scalar, 1, Device> linspace(Scalar first, Scalar last, long n, Device where = {}) {
-  if (n < 2) throw ArgumentError("linspace: " + std::to_string(n) + " values: it takes at least the two ends");
+  if (n < 2) throw ArgumentError(text("linspace: {} values: it takes at least the two ends", n));
   return Tensor<Scalar, 1, Device>(
       detail::Generator<functions::EvenSteps<Scalar>, 1, Device>{{first, last, n - 1}, dims(n), where});
 }

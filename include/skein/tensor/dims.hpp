@@ -83,8 +83,8 @@ template <int A, int B> constexpr Dims<max_rank(A, B)> broadcast(const Dims<A>& 
 inline int checked_axis(int axis, int rank, const char* operation) {
   const int a = axis < 0 ? axis + rank : axis;
   if (a < 0 || a >= rank)
-    throw ArgumentError(std::string(operation) + ": axis " + std::to_string(axis) + " of a tensor of rank " +
-                        std::to_string(rank) + ": axes go from " + std::to_string(-rank) + " to " + std::to_string(rank - 1));
+    throw ArgumentError(
+        text("{}: axis {} of a tensor of rank {}: axes go from {} to {}", operation, axis, rank, -rank, rank - 1));
   return a;
 }
 }  // namespace detail

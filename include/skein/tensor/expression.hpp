@@ -38,9 +38,8 @@ template <class Device, class A, class... Rest> constexpr Device common_ordinal(
       if constexpr (((std::is_same_v<typename Rest::Device, Device>) || ...)) {
         const Device other = common_ordinal<Device>(rest...);
         if (!(a.device() == other))
-          throw ArgumentError("elementwise operation: tensors on " + std::string(Device::name) + " " +
-                              std::to_string(a.device().ordinal) + " and " + std::to_string(other.ordinal) +
-                              " meet: move one of them with .to()");
+          throw ArgumentError(text("elementwise operation: tensors on {} {} and {} meet: move one of them with .to()",
+                                   Device::name, a.device().ordinal, other.ordinal));
       }
     }
     return a.device();

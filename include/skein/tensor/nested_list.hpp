@@ -34,9 +34,9 @@ template <int R, int Axis, class List> void list_extents(Dims<R>& e, const List&
 }
 template <int R, int Axis, class S, class List> void list_values(const Dims<R>& e, S*& to, const List& list) {
   if (static_cast<long>(std::size(list)) != e.e[Axis])
-    throw ShapeError("Tensor: a nested list has " + std::to_string(std::size(list)) + " entries along axis " +
-                     std::to_string(Axis) + ", the first one there has " + std::to_string(e.e[Axis]) +
-                     ": lists must be rectangular");
+    throw ShapeError(
+        text("Tensor: a nested list has {} entries along axis {}, the first one there has {}: lists must be rectangular",
+             std::size(list), Axis, e.e[Axis]));
   if constexpr (Axis + 1 < R)
     for (const auto& inner : list) list_values<R, Axis + 1>(e, to, inner);
   else

@@ -86,8 +86,8 @@ Tensor<S, R, Cpu> npy_tensor(const NpyHeader& h, NpyTypes types, const std::stri
   const bool same = h.kind == npy_kind<S>() && h.width == static_cast<int>(sizeof(S)) && !h.swapped && h.kind != 'b';
   if (static_cast<int>(h.extents.size()) != R)
     throw FileError(path, base,
-                    "holds an array of shape " + shape_text(h.extents.data(), static_cast<int>(h.extents.size())) +
-                        ", a tensor of rank " + std::to_string(R) + " was asked for");
+                    text("holds an array of shape {}, a tensor of rank {} was asked for",
+                         shape_text(h.extents.data(), static_cast<int>(h.extents.size())), R));
   if (types == NpyTypes::exact && (h.kind != npy_kind<S>() || h.width != static_cast<int>(sizeof(S))))
     throw FileError(path, base,
                     "holds values of type " + h.type() + ", " + npy_kind<S>() + std::to_string(sizeof(S)) +

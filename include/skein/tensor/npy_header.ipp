@@ -70,18 +70,17 @@ SKEIN_INLINE long long npy_header_bytes(std::span<const unsigned char> start, lo
       throw FileError(path, base + i, "is no .npy file: it must begin with \\x93NUMPY");
   const int version = start[6];
   if (version < 1 || version > 3)
-    throw FileError(path, base + 6, "has .npy version " + std::to_string(version) + ": 1 to 3 are understood");
+    throw FileError(path, base + 6, skein::text("has .npy version {}: 1 to 3 are understood", version));
   if (version > 1 && start.size() < 12)
     throw FileError(path, base + static_cast<long long>(start.size()), "ends within the .npy header");
   long long text = start[8] | start[9] << 8;
   if (version > 1) text |= static_cast<long long>(start[10]) << 16 | static_cast<long long>(start[11]) << 24;
   const long long prefix = version > 1 ? 12 : 10;
   if (text > npy_header_limit)
-    throw FileError(path, base + 8, "claims a .npy header of " + std::to_string(text) + " bytes: 1 MiB is the limit");
+    throw FileError(path, base + 8, skein::text("claims a .npy header of {} bytes: 1 MiB is the limit", text));
   if (text > available - prefix)
     throw FileError(path, base + 8,
-                    "claims a .npy header of " + std::to_string(text) + " bytes, the file has " +
-                        std::to_string(available - prefix) + " left");
+                    skein::text("claims a .npy header of {} bytes, the file has {} left", text, available - prefix));
   return prefix + text;
 }
 
@@ -145,11 +144,10 @@ SKEIN_INLINE NpyHeader parse_npy_header(std::span<const unsigned char> whole, lo
   }
   if (nothing && fits) need = 0;
   if (!fits || need != room) {
-    const std::string asked = fits ? std::to_string(need) : "more than " + std::to_string(room);
+    const std::string asked = fits ? std::to_string(need) : skein::text("more than {}", room);
     throw FileError(path, base + h.bytes,
-                    "must hold " + asked + " bytes of values for shape " +
-                        shape_text(h.extents.data(), static_cast<int>(h.extents.size())) + " of " + h.type() + ", it has " +
-                        std::to_string(room));
+                    skein::text("must hold {} bytes of values for shape {} of {}, it has {}", asked,
+                                shape_text(h.extents.data(), static_cast<int>(h.extents.size())), h.type(), room));
   }
   return h;
 }
@@ -158,8 +156,7 @@ SKEIN_INLINE std::string npy_header_text(char kind, int width, const long* exten
   const char order = width == 1 ? '|' : std::endian::native == std::endian::little ? '<' : '>';
   std::string shape;
   for (int i = 0; i < rank; ++i) shape += std::to_string(extents[i]) + (i + 1 < rank ? ", " : rank == 1 ? "," : "");
-  std::string d = std::string("{'descr': '") + order + kind + std::to_string(width) + "', 'fortran_order': False, 'shape': (" +
-                  shape + "), }";
+  std::string d = skein::text("{'descr': '{}{}{}', 'fortran_order': False, 'shape': ({}), }", order, kind, width, shape);
   d.append(63 - (10 + d.size()) % 64, ' ') += '\n';
   std::string h("\x93NUMPY\x01\x00", 8);
   h += static_cast<char>(d.size() & 0xff);
@@ -171,8 +168,7 @@ SKEIN_INLINE void throw_not_held(const std::string& path, long i, double value, 
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", value);
   throw FileError(path, -1,
-                  "value " + std::to_string(i) + " is " + text + ", which " + kind + std::to_string(width) +
-                      " cannot hold: load the array as a wider type");
+                  skein::text("value {} is {}, which {}{} cannot hold: load the array as a wider type", i, text, kind, width));
 }
 
 }  // namespace skein::inline SKEIN_ABI::detail

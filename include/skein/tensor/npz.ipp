@@ -147,8 +147,8 @@ SKEIN_INLINE std::size_t NpzFile::read_member(std::size_t at, std::size_t end, s
   at += 46 + name + extra + comment;
   if (number(entry + 8, 2) & 1) fail(entry + 8, "the array " + in_quotes(m.name) + " is encrypted");
   if (m.method != 0 && m.method != 8)
-    fail(entry + 10, "the array " + in_quotes(m.name) + " is packed by method " + std::to_string(m.method) +
-                         ": stored and deflated are read");
+    fail(entry + 10,
+         skein::text("the array {} is packed by method {}: stored and deflated are read", in_quotes(m.name), m.method));
   if (local > data_end || data_end - local < 30 || number(static_cast<std::size_t>(local), 4) != 0x04034b50)
     fail(entry + 42, "the array " + in_quotes(m.name) + " is claimed to be where it cannot be");
   const std::size_t head = static_cast<std::size_t>(local), head_name = number(head + 26, 2), head_extra = number(head + 28, 2);
@@ -161,8 +161,8 @@ SKEIN_INLINE std::size_t NpzFile::read_member(std::size_t at, std::size_t end, s
   m.size = static_cast<std::size_t>(size);
   if (m.method == 0 && size != packed) fail(entry + 24, "the stored array " + in_quotes(m.name) + " has two sizes");
   if (size / 1032 > packed)
-    fail(entry + 24, "the array " + in_quotes(m.name) + " claims " + std::to_string(size) +
-                         " bytes: deflate cannot pack that into " + std::to_string(packed));
+    fail(entry + 24,
+         skein::text("the array {} claims {} bytes: deflate cannot pack that into {}", in_quotes(m.name), size, packed));
   if (m.name.size() > 4 && m.name.ends_with(".npy")) m.name.resize(m.name.size() - 4);
   if (!places_.try_emplace(m.name, members_.size()).second) fail(entry + 46, "has two arrays " + in_quotes(m.name));
   members_.push_back(std::move(m));
@@ -220,7 +220,7 @@ SKEIN_INLINE void NpzWriter::close() {
 
 SKEIN_INLINE void NpzWriter::set_comment(std::string text) {
   if (text.size() > 0xffff)
-    throw ArgumentError("npz: a comment of " + std::to_string(text.size()) + " bytes: the end of a zip archive holds 65535");
+    throw ArgumentError(skein::text("npz: a comment of {} bytes: the end of a zip archive holds 65535", text.size()));
   comment_ = std::move(text);
 }
 

@@ -44,8 +44,7 @@ template <int From, int To> struct Slicer {
   int in = 0, out = 0;
 
   [[noreturn]] SKEIN_NOINLINE void fail(long index) const {
-    throw ArgumentError("slice: index " + std::to_string(index) + " is outside of axis " + std::to_string(in) + " of shape " +
-                        shape_text(extents));
+    throw ArgumentError(text("slice: index {} is outside of axis {} of shape {}", index, in, shape_text(extents)));
   }
   constexpr long resolve(long index, long limit) const {
     const long i = index < 0 ? index + extents.e[in] : index;
@@ -66,8 +65,7 @@ template <int From, int To> struct Slicer {
   }
   constexpr void take(NewAxis) { keep(1, 0); }
   constexpr void take(Slice s) {
-    if (s.step < 1)
-      throw ArgumentError("slice: step " + std::to_string(s.step) + ": steps are positive, reverse() turns an axis round");
+    if (s.step < 1) throw ArgumentError(text("slice: step {}: steps are positive, reverse() turns an axis round", s.step));
     const long n = extents.e[in], begin = resolve(s.begin, n + 1), end = s.end == LONG_MAX ? n : resolve(s.end, n + 1);
     const long count = end > begin ? (end - begin - 1) / s.step + 1 : 0;
     if (count > 0) offset += begin * strides.e[in];

@@ -37,8 +37,7 @@ class SlicedPattern {
   template <class Index> explicit SlicedPattern(const Csr<void, Cpu, Index>& a, int steps = -1)
       : size_{a.rows(), a.columns(), a.entries(), (a.columns() + width - 1) / width} {
     if (steps < -1 || steps > most_steps)
-      throw ArgumentError("SlicedPattern: " + std::to_string(steps) + " steps: from 0 to " + std::to_string(most_steps) +
-                          ", or -1 for as many as cost least");
+      throw ArgumentError(text("SlicedPattern: {} steps: from 0 to {}, or -1 for as many as cost least", steps, most_steps));
     size_.steps = steps >= 0 ? steps : best_steps(a);
     const long slices = (size_.rows + lanes - 1) / lanes;
     tiles_.assign(static_cast<std::size_t>(slices * size_.strips * size_.steps * lanes), none);

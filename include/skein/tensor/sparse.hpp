@@ -18,7 +18,7 @@ struct Unchecked {};  // arrays that are known to be right
 template <class Range> auto const_span(const Range& r) { return std::span(r.data(), static_cast<std::size_t>(r.size())); }
 template <class Range> using RangeValue = std::remove_cvref_t<decltype(*std::declval<const Range&>().data())>;
 [[noreturn]] SKEIN_NOINLINE inline void throw_entry(const char* operation, long entry, const std::string& what) {
-  throw ArgumentError(std::string(operation) + ": entry " + std::to_string(entry) + what);
+  throw ArgumentError(text("{}: entry {}{}", operation, entry, what));
 }
 }  // namespace detail
 
@@ -74,16 +74,13 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
     const long n = static_cast<long>(r.size()), weights = static_cast<long>(v.size());
     check_extents("Csr::from_triples", rows, columns, n);
     if (c.size() != r.size() || weights != (pattern ? 0 : n))
-      throw ShapeError("Csr::from_triples: " + std::to_string(n) + " rows, " + std::to_string(c.size()) + " columns and " +
-                       std::to_string(weights) + " values: there is one of each for an entry" +
-                       (pattern ? " (no values for a pattern)" : ""));
+      throw ShapeError(text("Csr::from_triples: {} rows, {} columns and {} values: there is one of each for an entry{}", n,
+                            c.size(), weights, (pattern ? " (no values for a pattern)" : "")));
     Tensor<Offset, 1, Cpu> offsets(dims(rows + 1));
     for (long k = 0; k < n; ++k) {
-      if (!within(r[at(k)], rows))
-        detail::throw_entry("Csr::from_triples", k, " is in row " + std::to_string(r[at(k)]) + " of " + std::to_string(rows));
+      if (!within(r[at(k)], rows)) detail::throw_entry("Csr::from_triples", k, text(" is in row {} of {}", r[at(k)], rows));
       if (!within(c[at(k)], columns))
-        detail::throw_entry("Csr::from_triples", k,
-                            " is in column " + std::to_string(c[at(k)]) + " of " + std::to_string(columns));
+        detail::throw_entry("Csr::from_triples", k, text(" is in column {} of {}", c[at(k)], columns));
       ++offsets.data()[static_cast<long>(r[at(k)]) + 1];
     }
     for (long i = 0; i < rows; ++i) offsets.data()[i + 1] = static_cast<Offset>(offsets.data()[i + 1] + offsets.data()[i]);
@@ -241,38 +238,32 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
     if (rows < 0 || columns < 0)
       throw ArgumentError(std::string(operation) + ": " + detail::shape_text(dims(rows, columns)) +
                           " is no shape of a matrix: extents are not negative");
-    if (rows > (1L << 60))
-      throw ArgumentError(std::string(operation) + ": no memory holds where " + std::to_string(rows) + " rows begin");
+    if (rows > (1L << 60)) throw ArgumentError(text("{}: no memory holds where {} rows begin", operation, rows));
     if (columns > 0 && static_cast<unsigned long>(columns - 1) > static_cast<unsigned long>(std::numeric_limits<Index>::max()))
-      throw ArgumentError(std::string(operation) + ": " + std::to_string(columns) +
-                          " columns do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
+      throw ArgumentError(
+          text("{}: {} columns do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>", operation, columns));
     if (static_cast<unsigned long>(n) > static_cast<unsigned long>(std::numeric_limits<Offset>::max()))
-      throw ArgumentError(std::string(operation) + ": " + std::to_string(n) +
-                          " entries do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>");
+      throw ArgumentError(
+          text("{}: {} entries do not fit the index type: take a wider one, Csr<..., Cpu, std::int64_t>", operation, n));
   }
   void check() const {
     const long n = entries();
     check_extents("Csr", rows_, columns_, n);
     if (offsets_.size() != rows_ + 1)
-      throw ShapeError("Csr: " + std::to_string(offsets_.size()) + " offsets for " + std::to_string(rows_) +
-                       " rows: there is one for each, and one more");
-    if (values_.size() != (pattern ? 0 : n))
-      throw ShapeError("Csr: " + std::to_string(values_.size()) + " values for " + std::to_string(n) + " entries");
+      throw ShapeError(text("Csr: {} offsets for {} rows: there is one for each, and one more", offsets_.size(), rows_));
+    if (values_.size() != (pattern ? 0 : n)) throw ShapeError(text("Csr: {} values for {} entries", values_.size(), n));
     if (offsets_.data()[0] != 0 || static_cast<long>(offsets_.data()[rows_]) != n)
-      throw ArgumentError("Csr: the offsets go from " + std::to_string(offsets_.data()[0]) + " to " +
-                          std::to_string(offsets_.data()[rows_]) + ", not from 0 to " + std::to_string(n) +
-                          ", the number of entries");
+      throw ArgumentError(text("Csr: the offsets go from {} to {}, not from 0 to {}, the number of entries", offsets_.data()[0],
+                               offsets_.data()[rows_], n));
     for (long i = 0; i < rows_; ++i)
-      if (offsets_.data()[i + 1] < offsets_.data()[i]) throw ArgumentError("Csr: the offsets fall at row " + std::to_string(i));
+      if (offsets_.data()[i + 1] < offsets_.data()[i]) throw ArgumentError(text("Csr: the offsets fall at row {}", i));
     for (long i = 0; i < rows_; ++i)
       for (long k = offsets_.data()[i]; k < offsets_.data()[i + 1]; ++k) {
         if (!within(indices_.data()[k], columns_))
-          detail::throw_entry("Csr", k,
-                              " is in column " + std::to_string(indices_.data()[k]) + " of " + std::to_string(columns_));
+          detail::throw_entry("Csr", k, text(" is in column {} of {}", indices_.data()[k], columns_));
         if (k > offsets_.data()[i] && indices_.data()[k] <= indices_.data()[k - 1])
-          detail::throw_entry("Csr", k,
-                              " in row " + std::to_string(i) +
-                                  " does not stand behind its neighbour: columns rise, Csr::from_triples sorts them");
+          detail::throw_entry(
+              "Csr", k, text(" in row {} does not stand behind its neighbour: columns rise, Csr::from_triples sorts them", i));
       }
   }
 

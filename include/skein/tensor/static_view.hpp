@@ -223,9 +223,9 @@ template <class E, class Tokens_> struct StaticTokenSum {
 };
 
 [[noreturn]] SKEIN_NOINLINE inline void throw_token(long token, long sample, long position, long rows) {
-  throw ArgumentError("position " + std::to_string(position) + " of sample " + std::to_string(sample) +
-                      " (of this worker's block) is the token " + std::to_string(token) + "; the table has " +
-                      std::to_string(rows) + " rows, so tokens are 0 to " + std::to_string(rows - 1));
+  throw ArgumentError(
+      text("position {} of sample {} (of this worker's block) is the token {}; the table has {} rows, so tokens are 0 to {}",
+           position, sample, token, rows, rows - 1));
 }
 
 }  // namespace detail

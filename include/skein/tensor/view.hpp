@@ -117,7 +117,7 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
     int i = 0;
     for (long axis : {static_cast<long>(order)...}) {
       const int a = detail::checked_axis(static_cast<int>(axis), Rank, "permute");
-      if (seen[a]) throw ArgumentError("permute: axis " + std::to_string(a) + " is named twice");
+      if (seen[a]) throw ArgumentError(text("permute: axis {} is named twice", a));
       seen[a] = true;
       v.extents.e[i] = extents.e[a];
       v.strides.e[i++] = strides.e[a];
@@ -143,8 +143,7 @@ template <class Scalar_, int Rank, class Device_> struct TensorView {
   template <int R> constexpr TensorView<Scalar_, R, Device> reshape(Dims<R> to) const {
     long known = 1, open = -1;
     for (int i = 0; i < R; ++i) {
-      if (to.e[i] < -1)
-        throw ShapeError("reshape: an extent is " + std::to_string(to.e[i]) + ": only -1, whatever is left, is negative");
+      if (to.e[i] < -1) throw ShapeError(text("reshape: an extent is {}: only -1, whatever is left, is negative", to.e[i]));
       if (to.e[i] > 0 && known > LONG_MAX / to.e[i])
         detail::throw_shapes("reshape", extents, to, "differ in their number of values");
       if (to.e[i] != -1) known *= to.e[i];

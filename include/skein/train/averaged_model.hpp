@@ -68,9 +68,9 @@ template <class Model> class AveragedModel {
     (archive & count & weights & buffers);
     if constexpr (Archive::is_loading::value) {
       if (weights.size() != model().parameters().size || buffers.size() != model().buffers().size)
-        archive.refuse("the AveragedModel of the file has " + std::to_string(weights.size()) + " weights and " +
-                       std::to_string(buffers.size()) + " buffer values, this one " + std::to_string(model().parameters().size) +
-                       " and " + std::to_string(model().buffers().size) + ": it is of another network");
+        archive.refuse(text(
+            "the AveragedModel of the file has {} weights and {} buffer values, this one {} and {}: it is of another network",
+            weights.size(), buffers.size(), model().parameters().size, model().buffers().size));
     }
     state_->count = count;
     const auto lease = model().modify();

@@ -27,7 +27,7 @@ SKEIN_INLINE void EarlyStopping::on_epoch_end(EpochRecord& epoch, FitControl& co
   if (best.improved_by(epoch, watch, least_change, "EarlyStopping")) {
     if (restore_best) control.keep_weights();
   } else if (best.epoch > 0 && epoch.epoch - best.epoch >= patience) {
-    control.finish("early stopping: no better since epoch " + std::to_string(best.epoch));
+    control.finish(skein::text("early stopping: no better since epoch {}", best.epoch));
   }
 }
 

@@ -72,9 +72,10 @@ SKEIN_INLINE void CheckpointReader::finish() const {
   for (std::size_t i = 0; i < taken_.size(); ++i)
     if (!taken_[i] && ++count <= 5) names += (names.empty() ? "'" : ", '") + table_.sections[i].name + "'";
   if (count > 0)
-    throw FileError(path(), -1,
-                    std::to_string(count) + " section(s) of the file have no place here: " + names + (count > 5 ? ", ..." : "") +
-                        "; the file was saved from another model or optimizer");
+    throw FileError(
+        path(), -1,
+        skein::text("{} section(s) of the file have no place here: {}{}; the file was saved from another model or optimizer",
+                    count, names, (count > 5 ? ", ..." : "")));
 }
 
 SKEIN_INLINE void CheckpointReader::verify() const {
@@ -138,13 +139,13 @@ SKEIN_INLINE void CheckpointReader::read_format_1() {
   if (size < sizeof header) fail_at(size, "was cut: it ends within its header");
   file.read_at(0, &header, sizeof header);
   if (header.version > 1)
-    throw VersionError(path(), 8, "has a header of format 1 that says format " + std::to_string(header.version));
+    throw VersionError(path(), 8, skein::text("has a header of format 1 that says format {}", header.version));
   if (header.hash != hash64(&header, sizeof header - 8)) fail_at(0, "the header is damaged: its hash does not fit");
   if (header.version == 0 || header.zero != 0 || header.more_zero != 0)
     fail_at(8, "the header holds fields that format 1 does not have");
   if (header.file_bytes != size)
-    fail_at(size, "has " + std::to_string(size) + " bytes, but " + std::to_string(header.file_bytes) + " were written: it was " +
-                      (size < header.file_bytes ? "cut" : "appended to"));
+    fail_at(size, skein::text("has {} bytes, but {} were written: it was {}", size, header.file_bytes,
+                              (size < header.file_bytes ? "cut" : "appended to")));
   if (header.table_bytes > size - sizeof header) fail_at(24, "the table is said to be longer than the file");
   std::vector<std::byte> bytes(header.table_bytes);
   file.read_at(sizeof header, bytes.data(), bytes.size());
@@ -152,8 +153,7 @@ SKEIN_INLINE void CheckpointReader::read_format_1() {
     fail_at(sizeof header, "the table is damaged: its hash does not fit");
   from_bytes(byte_span(bytes), table_, path(), sizeof header);
   if (header.sections != table_.sections.size())
-    fail_at(16, "the header counts " + std::to_string(header.sections) + " sections, the table " +
-                    std::to_string(table_.sections.size()));
+    fail_at(16, skein::text("the header counts {} sections, the table {}", header.sections, table_.sections.size()));
   table_bytes_ = header.table_bytes;
   check_layout(detail::aligned(detail::header_bytes + table_bytes_), detail::section_alignment);
 }
@@ -170,16 +170,16 @@ SKEIN_INLINE void CheckpointReader::check_layout(std::uint64_t begin, std::uint6
     if (value_bytes(info.type) == 0) fail_at(detail::header_bytes, "section '" + info.name + "' holds values of an unknown type");
     if (info.extents.size() > detail::most_extents || bytes_of(info) != info.bytes)
       fail_at(detail::header_bytes,
-              "section '" + info.name + "' is said to hold " + info.text() + " in " + std::to_string(info.bytes) + " bytes");
+              skein::text("section '{}' is said to hold {} in {} bytes", info.name, info.text(), info.bytes));
     if (info.offset != offset || __builtin_add_overflow(offset, info.bytes, &offset) || offset > ~std::uint64_t{0} - alignment)
-      fail_at(detail::header_bytes, "section '" + info.name + "' is not where it must be: " + std::to_string(info.bytes) +
-                                        " bytes at byte " + std::to_string(info.offset));
+      fail_at(detail::header_bytes,
+              skein::text("section '{}' is not where it must be: {} bytes at byte {}", info.name, info.bytes, info.offset));
     offset = (offset + alignment - 1) / alignment * alignment;
     pieces_.push_back({{0, info.offset, info.bytes, info.hash}});
   }
   if (offset != size)
-    fail_at(size, "has " + std::to_string(size) + " bytes, but its sections end at byte " + std::to_string(offset) + ": it was " +
-                      (size < offset ? "cut" : "appended to"));
+    fail_at(size, skein::text("has {} bytes, but its sections end at byte {}: it was {}", size, offset,
+                              (size < offset ? "cut" : "appended to")));
 }
 
 SKEIN_INLINE std::uint64_t CheckpointReader::bytes_of(const SectionInfo& info) {
@@ -216,8 +216,8 @@ SKEIN_INLINE std::size_t CheckpointReader::expect(std::string_view name, Section
 SKEIN_INLINE void CheckpointReader::read_values(std::string_view name, SectionType type, const Extents& extents, void* data,
                                                 long pitch) {
   if (pitch < extents.last())
-    throw ArgumentError("checkpoint section '" + std::string(name) + "': rows of " + std::to_string(extents.last()) +
-                        " values cannot be " + std::to_string(pitch) + " apart");
+    throw ArgumentError(
+        skein::text("checkpoint section '{}': rows of {} values cannot be {} apart", name, extents.last(), pitch));
   const std::size_t at = expect(name, type, {extents.e, extents.e + extents.rank});
   const auto width = static_cast<std::uint64_t>(value_bytes(type));
   read_section(at, static_cast<std::byte*>(data), static_cast<std::uint64_t>(extents.last()) * width,

@@ -98,7 +98,7 @@ SKEIN_INLINE void CheckpointWriter::add_object_bytes(std::string_view name, std:
 SKEIN_INLINE CheckpointWriter::Entry& CheckpointWriter::make(std::string_view name, SectionType type,
                                                              std::vector<std::int64_t> extents, std::uint64_t bytes) {
   if (name.empty() || name.size() > detail::longest_section_name)
-    throw ArgumentError("the name of a checkpoint section has 1 to 512 bytes; this one has " + std::to_string(name.size()));
+    throw ArgumentError(skein::text("the name of a checkpoint section has 1 to 512 bytes; this one has {}", name.size()));
   if (!names_.insert(std::string(name)).second)
     throw ArgumentError("checkpoint section '" + std::string(name) + "' was added twice: each name once");
   if (!is_plain_text(name) || (type != SectionType::object && name.starts_with(detail::object_prefix)))

@@ -54,7 +54,7 @@ inline void check_target_parts(const data::DatasetView& data, std::span<const nn
   std::vector<data::Target> targets;
   for (const data::JoinedPart& set : data.parts())
     if (set.target.kind != data::TargetKind::none) targets.push_back(set.target);
-  const auto values = [](long n) { return n == 1 ? std::string("a value") : std::to_string(n) + " values"; };
+  const auto values = [](long n) { return n == 1 ? std::string("a value") : skein::text("{} values", n); };
   const auto label = [](long classes) { return classes > 0 ? text("a label of {} classes", classes) : std::string("a label"); };
   bool right = true;
   for (std::size_t i = 0; targets.size() == losses.size() && i < losses.size(); ++i) {
@@ -121,9 +121,9 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
       nn::refuse_targets(Loss::target, detail::given_targets(data.target()), set, data.target().count);
     constexpr long each = nn::labels_each(Model::output_extents);
     if (data.target().each != each)
-      throw ShapeError(set + " has " + std::to_string(data.target().each) + " labels a sample, the network's output " +
-                       nn::shape_text(Model::output_extents) + " has " + std::to_string(each) +
-                       " positions, each with a label of its own");
+      throw ShapeError(
+          skein::text("{} has {} labels a sample, the network's output {} has {} positions, each with a label of its own", set,
+                      data.target().each, nn::shape_text(Model::output_extents), each));
   } else {
     if (data.target().kind != data::TargetKind::vector)
       nn::refuse_targets(Loss::target, detail::given_targets(data.target()), set, data.target().count);

@@ -65,9 +65,10 @@ SKEIN_INLINE bool FitState::begin(const EpochOrder& order, std::int64_t steps, C
   if (goes_on) {  // where it cannot, nothing is changed: the next fit goes on, if that can
     check_order(position_, order);
     if (position_.step > steps)
-      throw ArgumentError("fit: the loaded training was at step " + std::to_string(position_.step) +
-                          " of its epoch, this data set and batch have " + std::to_string(steps) +
-                          ": go on with the same .batch and data");
+      throw ArgumentError(
+          text("fit: the loaded training was at step {} of its epoch, this data set and batch have {}: go on with the same "
+               ".batch and data",
+               position_.step, steps));
     go_on_with(callbacks, training.rank());
     if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), position_, order);
   } else {

@@ -101,8 +101,7 @@ class InArchive : public detail::ArchiveBase<InArchive, false> {
   /// A count that the bytes left can hold, of elements that the budget can hold.
   std::size_t get_count(std::size_t least, std::size_t memory);
   template <class T> void get_numbers(T* values, std::size_t count) {
-    if (count > left() / sizeof(T))
-      refuse(std::to_string(count * sizeof(T)) + " bytes are wanted, but only " + std::to_string(left()) + " are left");
+    if (count > left() / sizeof(T)) refuse(text("{} bytes are wanted, but only {} are left", count * sizeof(T), left()));
     if (count == 0) return;
     std::memcpy(static_cast<void*>(values), bytes_.data() + next_, count * sizeof(T));
     next_ += count * sizeof(T);

@@ -11,7 +11,7 @@ SKEIN_INLINE InArchive::InArchive(std::span<const std::byte> bytes, std::string 
     : bytes_(bytes), path_(std::move(path)), offset_(offset), budget_(bytes.size() + budget) {}
 
 SKEIN_INLINE void InArchive::finish() const {
-  if (left() != 0) refuse(std::to_string(left()) + " bytes are left over: this is another object than the one that is read");
+  if (left() != 0) refuse(text("{} bytes are left over: this is another object than the one that is read", left()));
 }
 
 SKEIN_INLINE void InArchive::refuse(const std::string& what) const {
@@ -24,8 +24,9 @@ SKEIN_INLINE unsigned InArchive::begin_object(unsigned known) {
   *this& version;
   if (version > known)
     throw VersionError(path_, offset_ + static_cast<long long>(start),
-                       "an object of version " + std::to_string(version) + ", but this program knows its class up to version " +
-                           std::to_string(known) + ": it was written by a later program (or is another object)");
+                       text("an object of version {}, but this program knows its class up to version {}: it was written by a "
+                            "later program (or is another object)",
+                            version, known));
   if (++depth_ > detail::deepest) refuse("objects are nested deeper than 64");
   return version;
 }
@@ -33,7 +34,7 @@ SKEIN_INLINE unsigned InArchive::begin_object(unsigned known) {
 SKEIN_INLINE bool InArchive::get_bool() {
   unsigned char byte = 0;
   *this& byte;
-  if (byte > 1) refuse("a truth value is 0 or 1, here it is " + std::to_string(byte));
+  if (byte > 1) refuse(text("a truth value is 0 or 1, here it is {}", byte));
   return byte == 1;
 }
 
@@ -41,11 +42,9 @@ SKEIN_INLINE std::size_t InArchive::get_count(std::size_t least, std::size_t mem
   std::uint64_t count = 0;
   *this& count;
   if (count > left() / least)
-    refuse("a count of " + std::to_string(count) + " elements needs at least " + std::to_string(least) +
-           " bytes each, but only " + std::to_string(left()) + " bytes are left");
+    refuse(text("a count of {} elements needs at least {} bytes each, but only {} bytes are left", count, least, left()));
   if (count > (budget_ - charged_) / memory)
-    refuse("a count of " + std::to_string(count) + " elements would take more memory than an archive of " +
-           std::to_string(bytes_.size()) + " bytes may ask for");
+    refuse(text("a count of {} elements would take more memory than an archive of {} bytes may ask for", count, bytes_.size()));
   charged_ += static_cast<std::size_t>(count) * memory;
   return static_cast<std::size_t>(count);
 }

@@ -76,7 +76,7 @@ template <class Scalar> class LossJudge {
           "fit: no sample of the epoch counts, so that nothing was trained: each label is the one that the loss ignores, or of a "
           "class whose weight is 0, or a loss of your own has said so of each sample");
     const std::int64_t n = std::exchange(left_out_, 0);
-    if (n > 0) progress.line(std::to_string(n) + " steps of this epoch were left out: their loss was no finite number");
+    if (n > 0) progress.line(text("{} steps of this epoch were left out: their loss was no finite number", n));
     if (n > 0 && all)
       throw NotFiniteError(
           "fit: all steps of an epoch were left out (.on_nan = OnNan::skip), since their loss was no finite number: "

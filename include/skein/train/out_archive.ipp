@@ -9,8 +9,10 @@ namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::vector<std::byte> OutArchive::take() {
   if (charged_ > bytes_.size() && charged_ - bytes_.size() > detail::memory_budget)
-    refuse("its " + std::to_string(bytes_.size()) + " bytes stand for " + std::to_string(charged_) +
-           " bytes of memory, more than readers allow (64 MiB beyond the bytes): store large data as tensor sections");
+    refuse(
+        text("its {} bytes stand for {} bytes of memory, more than readers allow (64 MiB beyond the bytes): store large data as "
+             "tensor sections",
+             bytes_.size(), charged_));
   charged_ = 0;
   return std::move(bytes_);
 }

@@ -28,7 +28,7 @@ template <class TrainStep> inline constexpr bool keeps_curvature =
 inline std::string array_prefix(int array) {
   if (array == parallel::training_arrays::parameters) return "parameters/";
   if (array == parallel::training_arrays::buffers) return "buffers/";
-  return "optimizer/" + std::to_string(array - parallel::training_arrays::optimizer) + "/";
+  return text("optimizer/{}/", array - parallel::training_arrays::optimizer);
 }
 }  // namespace detail
 
@@ -80,7 +80,7 @@ template <class TrainStep> class OwnArrays {
     const auto& state = train_step_.policy_state();
     int rank = state.rank(), ranks = state.ranks();
     if constexpr (!has_own) rank = state.batch_part(), ranks = state.batch_parts();
-    return "rank_" + std::to_string(rank) + "_of_" + std::to_string(ranks) + "/";
+    return text("rank_{}_of_{}/", rank, ranks);
   }
   void keep_own_buffers() {
     own_buffers_.resize(size(buffers));

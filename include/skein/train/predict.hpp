@@ -46,7 +46,7 @@ template <class View> std::string rows_text(const View& x, const Extents& sample
   for (int i = 0; one && i < View::rank; ++i) one = x.extent(i) == sample[i];
   if (!one) return "predict: the rows of x";
   std::string extents = "1";
-  for (int i = 0; i < View::rank; ++i) extents += ", " + std::to_string(sample[i]);
+  for (int i = 0; i < View::rank; ++i) extents += text(", {}", sample[i]);
   return "predict: x is one sample, and predict takes a row of samples, x.view().reshape(" + extents + "): its rows";
 }
 }  // namespace detail
@@ -60,8 +60,8 @@ template <class Model, int Rank, class Forward> Tensor<typename Model::Scalar, 2
   using Device = typename Model::device;
   if constexpr (!on_host<Device>)
     if (!(x.where == model.where()))
-      throw ArgumentError("predict: the rows are on " + std::string(Device::name) + " " + std::to_string(x.where.ordinal) +
-                          ", the model on " + std::to_string(model.where().ordinal) + ": move them with .to(model.where())");
+      throw ArgumentError(text("predict: the rows are on {} {}, the model on {}: move them with .to(model.where())", Device::name,
+                               x.where.ordinal, model.where().ordinal));
   if (!has_dense_rows(x)) {
     const Tensor<typename Model::Element, Rank, Device> rows(x);
     return predict_rows<Model, Rank>(model, rows.view(), capacity, forward);

@@ -193,7 +193,7 @@ SKEIN_INLINE FileTable read_safetensors_header(std::string_view header, const st
   HeaderText text(header, path);
   FileTable table;
   std::vector<std::uint64_t> hashes;
-  text.demand(std::string(safetensors_begin) + std::to_string(checkpoint_version) + "\"," + std::string(safetensors_hash));
+  text.demand(skein::text("{}{}\",{}", safetensors_begin, checkpoint_version, safetensors_hash));
   text.skip(16);
   text.demand("\"");
   while (text.take(',')) {

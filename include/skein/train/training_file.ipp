@@ -191,7 +191,7 @@ SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training
       return;
     }
     (void)agree_on_failure(training, {}, failure.reason, throw_own, [&](int rank, const std::string& reason) {
-      return "save: rank " + std::to_string(rank) + " could not write '" + path + "': " + reason;
+      return text("save: rank {} could not write '{}': {}", rank, path, reason);
     });
   });
 }

@@ -53,10 +53,10 @@ inline std::string what_there_is(const EpochRecord& record, const Watch& watch) 
 }
 [[noreturn]] SKEIN_INLINE void refuse_watch(const EpochRecord& record, const Watch& watch, const char* callback) {
   const auto [scores, name] = scores_of(record, watch);
-  throw ArgumentError(std::string(callback) + " watches '" + watch.name + "', which is not a number after epoch " +
-                      std::to_string(record.epoch) + "; " +
-                      (scores->loss != scores->loss && name == "loss" ? "the loss is NaN: look at the data and lower the rate"
-                                                                      : what_there_is(record, watch)));
+  throw ArgumentError(
+      text("{} watches '{}', which is not a number after epoch {}; {}", callback, watch.name, record.epoch,
+           (scores->loss != scores->loss && name == "loss" ? "the loss is NaN: look at the data and lower the rate"
+                                                           : what_there_is(record, watch))));
 }
 }  // namespace detail
 

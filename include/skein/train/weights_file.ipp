@@ -32,7 +32,7 @@ inline std::string listed(const std::vector<std::string>& faults) {
   constexpr std::size_t most = 6;
   std::string text;
   for (std::size_t i = 0; i < std::min(most, faults.size()); ++i) text += (i > 0 ? "; " : "") + faults[i];
-  if (faults.size() > most) text += "; and " + std::to_string(faults.size() - most) + " more";
+  if (faults.size() > most) text += skein::text("; and {} more", faults.size() - most);
   return text;
 }
 }  // namespace detail
@@ -64,9 +64,9 @@ SKEIN_INLINE void check_layers(CheckpointReader& reader, const std::string& path
     const std::string_view one = theirs.substr(0, theirs.find(", ")), other = ours.substr(0, ours.find(", "));
     if (one != other)
       throw FileError(path, -1,
-                      "was saved from a network whose layer without parameters number " + std::to_string(i) + " is " +
-                          std::string(one) + ", and this model's is " + std::string(other) +
-                          ": write the network as it was trained; {.only = \"*\"} takes the weights alone");
+                      skein::text("was saved from a network whose layer without parameters number {} is {}, and this model's is "
+                                  "{}: write the network as it was trained; {.only = \"*\"} takes the weights alone",
+                                  i, one, other));
     theirs.remove_prefix(std::min(theirs.size(), one.size() + 2));
     ours.remove_prefix(std::min(ours.size(), other.size() + 2));
   }

@@ -37,15 +37,15 @@ template <class Comm, SpanLike R, class Op = Sum> Traffic recursive_doubling_all
 /// ArgumentError where `columns` does not divide the ranks.
 template <class Comm, SpanLike R, class Op = Sum> Traffic torus_all_reduce(Comm& comm, R&& data, int columns, Op op = {}) {
   if (columns < 1 || comm.size() % columns != 0)
-    throw ArgumentError("torus_all_reduce: the columns must divide the ranks; there are " + std::to_string(columns) +
-                        " columns and " + std::to_string(comm.size()) + " ranks");
+    throw ArgumentError(
+        text("torus_all_reduce: the columns must divide the ranks; there are {} columns and {} ranks", columns, comm.size()));
   return detail::all_reduce_by(comm, data, op, plan::TorusAllReduce{.columns = columns});
 }
 
 /// An all-reduce by plan::HierarchicalAllReduce: nodes of `node` ranks in order, the last may have fewer. Throws ArgumentError
 /// for a node without ranks.
 template <class Comm, SpanLike R, class Op = Sum> Traffic hierarchical_all_reduce(Comm& comm, R&& data, int node, Op op = {}) {
-  if (node < 1) throw ArgumentError("hierarchical_all_reduce: a node has a rank at least; it has " + std::to_string(node));
+  if (node < 1) throw ArgumentError(text("hierarchical_all_reduce: a node has a rank at least; it has {}", node));
   return detail::all_reduce_by(comm, data, op, plan::HierarchicalAllReduce{.node = node});
 }
 

@@ -55,9 +55,8 @@ template <class Comm, class T, plan::CollectiveTable Table, class Op = Sum> clas
       : comm_(&comm), data_(data), table_(table), op_(op), staging_(&staging), tag_(tag) {
     detail::assert_runs_tables<Comm, T, Op>();
     if (table.ranks != comm.size() || table.count != static_cast<long>(data.size()))
-      throw ArgumentError(std::string(Table::name) + ": the table is of " + std::to_string(table.ranks) + " ranks and " +
-                          std::to_string(table.count) + " values; there are " + std::to_string(comm.size()) +
-                          " ranks, and the span holds " + std::to_string(data.size()));
+      throw ArgumentError(text("{}: the table is of {} ranks and {} values; there are {} ranks, and the span holds {}",
+                               Table::name, table.ranks, table.count, comm.size(), data.size()));
     std::size_t most = 0;
     for (int s = 0; s < table_.steps(); ++s)
       if (const plan::CollectiveStep step = table_.at(comm.rank(), s);

@@ -77,8 +77,7 @@ template <int Rank> class PowerSgd {
   void remember(std::span<const float> q, std::size_t n) {
     begin(n);
     if (q.size() != q_.size())
-      throw ArgumentError("PowerSgd: what it remembers of " + std::to_string(n) + " values are " + std::to_string(q_.size()) +
-                          "; it gets " + std::to_string(q.size()));
+      throw ArgumentError(text("PowerSgd: what it remembers of {} values are {}; it gets {}", n, q_.size(), q.size()));
     q_.assign(q.begin(), q.end());
   }
 
@@ -92,8 +91,7 @@ template <int Rank> class PowerSgd {
     const std::size_t size = elements(n, 1);
     if (q_.size() == size && count_ == n) return;
     if (count_ != 0)
-      throw ArgumentError("PowerSgd: one object serves one range of values; it has had " + std::to_string(count_) +
-                          " values, and gets " + std::to_string(n));
+      throw ArgumentError(text("PowerSgd: one object serves one range of values; it has had {} values, and gets {}", count_, n));
     count_ = n;
     q_.resize(size);
     p_.assign(elements(n, 0), 0.0f);

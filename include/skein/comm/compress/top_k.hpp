@@ -28,7 +28,7 @@ template <int Of> struct TopK {
   constexpr std::size_t elements(std::size_t n, int = 0) const { return (n + Of - 1) / Of; }
   void encode(std::span<const float> values, std::span<Element> wire, int = 0) {
     if (values.size() > 0xffffffffu)
-      throw ArgumentError("TopK: at most 2^32 - 1 values at a time; there are " + std::to_string(values.size()));
+      throw ArgumentError(text("TopK: at most 2^32 - 1 values at a time; there are {}", values.size()));
     order_.resize(values.size());
     for (std::size_t i = 0; i < order_.size(); ++i) order_[i] = static_cast<std::uint32_t>(i);
     const auto size = [&](std::uint32_t i) { return values[i] == values[i] ? std::abs(values[i]) : INFINITY; };
@@ -44,8 +44,7 @@ template <int Of> struct TopK {
     std::fill(values.begin(), values.end(), 0.0f);
     for (const Element& e : wire) {
       if (e.place >= values.size())
-        throw CommError("TopK: place " + std::to_string(e.place) + " of " + std::to_string(values.size()) +
-                        " values has come: the wire is damaged");
+        throw CommError(text("TopK: place {} of {} values has come: the wire is damaged", e.place, values.size()));
       values[e.place] = e.value;
     }
   }

@@ -29,7 +29,7 @@ SKEIN_INLINE std::string Client::exchange(std::uint32_t group, std::uint64_t num
   std::unique_lock lock(mutex_);
   if (const std::string* const text = verdict(group)) Progress::throw_failed(*text);
   const double limit = std::min(1e8, deadline_.load());  // of an infinite deadline: three years, which a frame can carry
-  waits_in_ = describe_exchange(payload, groups_[group].names) + " (call " + std::to_string(number) + ")";
+  waits_in_ = skein::text("{} (call {})", describe_exchange(payload, groups_[group].names), number);
   waited_ = {group, number};
   answer_.reset();
   lock.unlock();

@@ -50,9 +50,8 @@ SKEIN_INLINE void ControlEngine::check_values(const CollectiveCall& o, std::uint
   for (int r = 0; r < size_; ++r) {
     const std::size_t bytes = values[static_cast<std::size_t>(r)], wanted = sends(o, r) ? o.sent_bytes(r, size_) : 0;
     if (bytes != wanted)
-      end_all(describe(o.signature, names_) + " (call " + std::to_string(call) + "): " + names_.name(r) + " gave " +
-              std::to_string(bytes) + " bytes of values, and its call has " + std::to_string(wanted) +
-              ": it is no rank of this program");
+      end_all(skein::text("{} (call {}): {} gave {} bytes of values, and its call has {}: it is no rank of this program",
+                          describe(o.signature, names_), call, names_.name(r), bytes, wanted));
   }
 }
 
@@ -94,8 +93,8 @@ SKEIN_INLINE std::uint32_t group_number(std::uint64_t ticket, const std::vector<
   std::sort(colors.begin(), colors.end());
   colors.erase(std::unique(colors.begin(), colors.end()), colors.end());
   if (colors.size() > 1024)
-    throw ArgumentError("split: there are " + std::to_string(colors.size()) +
-                        " colours, and a split over the coordinator makes at most 1024 parts: split twice");
+    throw ArgumentError(skein::text(
+        "split: there are {} colours, and a split over the coordinator makes at most 1024 parts: split twice", colors.size()));
   const auto place = static_cast<std::uint64_t>(std::lower_bound(colors.begin(), colors.end(), color) - colors.begin());
   return static_cast<std::uint32_t>((1 + ticket % ((1u << 22) - 1)) * 1024 + place);
 }
@@ -180,8 +179,10 @@ SKEIN_INLINE ControlComm::ControlComm(std::shared_ptr<comm::control::Client> cli
 
 SKEIN_INLINE comm::control::RankPlace ControlComm::place(int rank, int size, const MeetOptions& o) {
   if (!o.secret.empty() && o.secret.size() < 16)
-    throw ArgumentError("the job's secret (MeetOptions::secret, SKEIN_JOB_SECRET) has " + std::to_string(o.secret.size()) +
-                        " characters: give 16 or more, as openssl rand -hex 16 makes them");
+    throw ArgumentError(
+        skein::text("the job's secret (MeetOptions::secret, SKEIN_JOB_SECRET) has {} characters: give 16 or more, as openssl "
+                    "rand -hex 16 makes them",
+                    o.secret.size()));
   return {rank, size, comm::control::key_of(o.job, o.secret), o.deadline};
 }
 

@@ -86,6 +86,8 @@ class CoordinatorState {
   /// Those have left, and will not come to the exchange.
   void fail_without(std::uint32_t id, Group& g, std::uint64_t number, const Exchange& e, const std::string& who);
   void overdue(Group& g, std::uint64_t number, const Exchange& e);
+  /// All have come to it: each gets the values of all.
+  void answer(Group& g, std::uint32_t id, std::uint64_t number, const Exchange& e);
 
   void open(int rank, const Frame& f);
   void leave(int rank);

@@ -44,7 +44,7 @@ SKEIN_INLINE void CoordinatorState::take(int rank, Frame f, double now) {
     case Kind::Goodbye:
       return leave(rank);
     default:
-      throw CommError("rank " + std::to_string(rank) + " sent the coordinator a frame that only the coordinator sends");
+      throw CommError(skein::text("rank {} sent the coordinator a frame that only the coordinator sends", rank));
   }
 }
 
@@ -75,13 +75,13 @@ SKEIN_INLINE double CoordinatorState::next_due() const {
 
 SKEIN_INLINE std::size_t CoordinatorState::place(const Group& g, int rank) {
   const auto at = std::find(g.members.begin(), g.members.end(), rank);
-  if (at == g.members.end()) throw CommError("rank " + std::to_string(rank) + " speaks for a group that it is not in");
+  if (at == g.members.end()) throw CommError(skein::text("rank {} speaks for a group that it is not in", rank));
   return static_cast<std::size_t>(at - g.members.begin());
 }
 
 SKEIN_INLINE CoordinatorState::Group& CoordinatorState::group(std::uint32_t id) {
   const auto at = groups_.find(id);
-  if (at == groups_.end()) throw CommError("the coordinator knows no group " + std::to_string(id));
+  if (at == groups_.end()) throw CommError(skein::text("the coordinator knows no group {}", id));
   return at->second;
 }
 
@@ -111,7 +111,7 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
     e.payloads.resize(n);
     e.due = 1e18;
   }
-  if (e.came[i]) throw CommError("rank " + std::to_string(rank) + " came to exchange " + std::to_string(f.number) + " twice");
+  if (e.came[i]) throw CommError(skein::text("rank {} came to exchange {} twice", rank, f.number));
   e.came[i] = true;
   if (now + f.limit < e.due) {
     e.due = now + f.limit;
@@ -125,28 +125,33 @@ SKEIN_INLINE void CoordinatorState::exchange(int rank, Frame f, double now) {
       if (missing(j)) return fail_without(f.group, g, f.number, e, named(g, missing));
     return;
   }
+  answer(g, f.group, f.number, e);
+}
+
+SKEIN_INLINE void CoordinatorState::answer(Group& g, std::uint32_t id, std::uint64_t number, const Exchange& e) {
   std::size_t bytes = 0;
   for (const std::string& p : e.payloads) bytes += p.size();
-  if (bytes > most_from_ranks - 4096 - 8 * n)
-    return fail(e.what + " (call " + std::to_string(f.number) + "): the values of all ranks are " + std::to_string(bytes) +
-                " bytes, and the coordinator carries control values, at most 256 MiB at once");
+  if (bytes > most_from_ranks - 4096 - 8 * g.members.size())
+    return fail(skein::text(
+        "{} (call {}): the values of all ranks are {} bytes, and the coordinator carries control values, at most 256 MiB at once",
+        e.what, number, bytes));
   std::string all;
   for (const std::string& p : e.payloads) append_part(all, p);
   const std::uint64_t ticket = ++tickets_;
   for (const int r : g.members) {
-    Frame reply{Kind::Gathered, f.group, f.number, 0, {}};
+    Frame reply{Kind::Gathered, id, number, 0, {}};
     append_part(reply.payload, std::string_view(reinterpret_cast<const char*>(&ticket), sizeof ticket));
     reply.payload += all;
     send(r, std::move(reply));
   }
-  g.exchanges.erase(f.number);
+  g.exchanges.erase(number);
 }
 
 SKEIN_INLINE std::string CoordinatorState::missing_text(std::uint64_t number, const Exchange& e, const std::string& who) {
   std::string text;
   for (const std::string& payload : e.payloads)
     if (const std::optional<Signature> s = signature_of(payload); s && text.empty()) text = not_called_text(*s, who);
-  return text + e.what + " (call " + std::to_string(number) + "): " + who;
+  return skein::text("{}{} (call {}): {}", text, e.what, number, who);
 }
 
 SKEIN_INLINE void CoordinatorState::fail_without(std::uint32_t id, Group& g, std::uint64_t number, const Exchange& e,
@@ -167,8 +172,7 @@ SKEIN_INLINE void CoordinatorState::open(int rank, const Frame& f) {
   std::memcpy(members.data(), f.payload.data(), f.payload.size());
   std::vector<bool> seen(index(size_));
   for (const int m : members) {
-    if (m < 0 || m >= size_ || seen[index(m)])
-      throw CommError("a group names rank " + std::to_string(m) + " twice, or beyond the last");
+    if (m < 0 || m >= size_ || seen[index(m)]) throw CommError(skein::text("a group names rank {} twice, or beyond the last", m));
     seen[index(m)] = true;
   }
   Group made;
@@ -258,10 +262,10 @@ SKEIN_INLINE void CoordinatorState::judge(Group& g) {
   if (any(silent)) add(named(g, silent) + " does not answer (stopped, or out of reach)");
   if (any(left)) add(named(g, left) + " returned and will not arrive");
   for (std::size_t i = 0; i < g.members.size(); ++i)
-    if (elsewhere(i)) add("rank " + std::to_string(g.members[i]) + " waits in " + q.waits[i]);
+    if (elsewhere(i)) add(skein::text("rank {} waits in {}", g.members[i], q.waits[i]));
   if (found.empty())
     found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
-  fail(q.what + " (call " + std::to_string(q.call) + "): " + found);
+  fail(skein::text("{} (call {}): {}", q.what, q.call, found));
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::control

@@ -55,11 +55,12 @@ SKEIN_INLINE RendezvousAddress rendezvous_address(const comm::launch::Lookup& lo
   }
   if (m.size == 1) return m;
   if (e.local_size != m.size || !is_named)  // by more than an allocation, in which several jobs may be
-    throw ArgumentError("from_environment: " + std::to_string(m.size) + " ranks of " + e.launcher +
-                        ", but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT");
+    throw ArgumentError(
+        skein::text("from_environment: {} ranks of {}, but nothing says where rank 0 is: set MASTER_ADDR and MASTER_PORT", m.size,
+                    e.launcher));
   m.folder = text("XDG_RUNTIME_DIR");
-  m.fallback = (text("TMPDIR").empty() ? "/tmp" : text("TMPDIR")) + "/skein-" + std::to_string(::geteuid());
-  m.file = "skein-meeting-" + std::to_string(hash_bytes(m.job.data(), m.job.size()));
+  m.fallback = skein::text("{}/skein-{}", (text("TMPDIR").empty() ? "/tmp" : text("TMPDIR")), ::geteuid());
+  m.file = skein::text("skein-meeting-{}", hash_bytes(m.job.data(), m.job.size()));
   return m;
 }
 

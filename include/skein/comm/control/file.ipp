@@ -13,8 +13,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm::control {
 
 SKEIN_INLINE std::string to_text(const MeetingFile& m) {
-  std::string text = "skein meeting 2\nsecret " + to_hex(m.secret) + "\ntime " + std::to_string(m.time) + "\nsize " +
-                     std::to_string(m.size) + "\n";
+  std::string text = skein::text("skein meeting 2\nsecret {}\ntime {}\nsize {}\n", to_hex(m.secret), m.time, m.size);
   for (const Address& a : m.addresses) text += "at " + a.text() + "\n";
   return text + "end\n";
 }
@@ -63,7 +62,7 @@ SKEIN_INLINE long long unix_seconds() {
 
 namespace detail {
 inline std::string owner_text(const struct stat& s) {
-  return "belongs to uid " + std::to_string(s.st_uid) + ", and this program runs as uid " + std::to_string(::geteuid());
+  return skein::text("belongs to uid {}, and this program runs as uid {}", s.st_uid, ::geteuid());
 }
 inline bool is_own_alone(const struct stat& s) { return s.st_uid == ::geteuid() && (s.st_mode & 077) == 0; }
 }  // namespace detail
@@ -72,7 +71,7 @@ SKEIN_INLINE void write_meeting(const std::string& path, const MeetingFile& m) {
   struct stat s {};
   if (::lstat(path.c_str(), &s) == 0 && s.st_uid != ::geteuid())
     throw FileError(path, -1, detail::owner_text(s) + ": ranks meet in no file of another user; take another path");
-  const std::string beside = path + "." + std::to_string(::getpid()) + ".new", text = to_text(m);
+  const std::string beside = skein::text("{}.{}.new", path, ::getpid()), text = to_text(m);
   (void)::unlink(beside.c_str());
   const Descriptor out(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   const bool written = out && ::write(out.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
@@ -149,8 +148,9 @@ SKEIN_INLINE std::unique_ptr<Client> meet_in_file(const std::string& path, RankP
     if (!m) return all;
     // Who wrote it has given up by now, or has met its ranks.
     if (const long long age = started - m->time; static_cast<double>(age) > place.deadline + 5)
-      why = "the file was written " + std::to_string(age) +
-            " s before this rank started: an earlier run left it, and rank 0 of this one wrote no other";
+      why = skein::text(
+          "the file was written {} s before this rank started: an earlier run left it, and rank 0 of this one wrote no other",
+          age);
     else
       for (const Address& a : m->addresses) all.push_back({a, with_secret(place.key, m->secret)});
     return all;

@@ -11,8 +11,7 @@ namespace skein::inline SKEIN_ABI::comm::control {
 
 SKEIN_INLINE void check_place(const RankPlace& p) {
   if (p.size < 1 || p.rank < 0 || p.rank >= p.size)
-    throw ArgumentError("there is no rank " + std::to_string(p.rank) + " among " + std::to_string(p.size) +
-                        ": ranks count from 0");
+    throw ArgumentError(skein::text("there is no rank {} among {}: ranks count from 0", p.rank, p.size));
   (void)checked_deadline(p.deadline, "a meeting of ranks");
 }
 
@@ -110,19 +109,18 @@ SKEIN_INLINE bool RankAcceptor::refuse(PendingPeer& g, const std::string& why) {
 }
 
 SKEIN_INLINE void RankAcceptor::take(PendingPeer& g) {
-  const std::string who = "rank " + std::to_string(g.hello->rank);
+  const std::string who = skein::text("rank {}", g.hello->rank);
   if (g.hello->size != place_.size) {
     late_ = std::move(g.fd);
-    end_all(who + " believes in " + std::to_string(g.hello->size) + " ranks, rank 0 in " + std::to_string(place_.size) +
-            ": start all with the same number");
+    end_all(
+        skein::text("{} believes in {} ranks, rank 0 in {}: start all with the same number", who, g.hello->size, place_.size));
   }
   const bool known = g.hello->rank >= 1 && g.hello->rank < place_.size;
   Came& came = ranks_[known ? static_cast<std::size_t>(g.hello->rank) : 0];
   // It has come before: it has lost that connection, or its process has ended and was started again. Or there are two.
   if (!known || (came.fd && came.nonce != g.hello->nonce && is_open(came.fd))) {
     late_ = std::move(g.fd);
-    end_all("two processes say that they are " + who + " of " + std::to_string(place_.size) +
-            ": each needs a number of its own, from 0");
+    end_all(skein::text("two processes say that they are {} of {}: each needs a number of its own, from 0", who, place_.size));
   }
   if (!came.fd) ++came_;
   came = {std::move(g.fd), g.hello->nonce};
@@ -240,8 +238,9 @@ SKEIN_INLINE std::unique_ptr<Client> join_at(const std::function<std::vector<Try
       if (Descriptor d = detail::try_to_join(t, place, process, all.size() > 1 ? 1 : 5, end, why))
         return std::make_unique<Client>(std::move(d), place.rank, place.size, place.deadline);
     if (now() >= end)
-      throw CommError("rank " + std::to_string(place.rank) + " did not find rank 0 at " + where + " within " +
-                      seconds_text(place.deadline) + " (" + why + "): does rank 0 run, and may this machine reach it");
+      throw CommError(
+          skein::text("rank {} did not find rank 0 at {} within {} ({}): does rank 0 run, and may this machine reach it",
+                      place.rank, where, seconds_text(place.deadline), why));
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(interval, std::max(0.001, end - now()))));
     interval = std::min(0.25, interval * 1.5);
   }

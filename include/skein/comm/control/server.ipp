@@ -89,9 +89,8 @@ SKEIN_INLINE void Server::receive(int rank) {
   try {
     while (std::optional<Frame> f = p.reader.next()) coordinator_state_.take(rank, std::move(*f), clock_.now());
   } catch (const Error& e) {
-    coordinator_state_.take(
-        rank, {Kind::Fail, 0, 0, 0, "the coordinator cannot understand rank " + std::to_string(rank) + ": " + e.what()},
-        clock_.now());
+    coordinator_state_.take(rank, {Kind::Fail, 0, 0, 0, text("the coordinator cannot understand rank {}: {}", rank, e.what())},
+                            clock_.now());
     deliver();  // this rank hears it too, before its connection is closed
     ended = true;
   }

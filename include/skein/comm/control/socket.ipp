@@ -15,7 +15,7 @@ SKEIN_INLINE Descriptor::~Descriptor() {
 }
 
 SKEIN_INLINE std::string Address::text() const {
-  return (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + std::to_string(port);
+  return skein::text("{}:{}", (host.find(':') == std::string::npos ? host : "[" + host + "]"), port);
 }
 
 SKEIN_INLINE Address parse_address(const std::string& text) {

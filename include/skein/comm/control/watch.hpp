@@ -33,7 +33,7 @@ class CallWatch {
   /// The oldest call, once, when it has taken `limit` seconds.
   std::optional<Overdue> overdue(double now, double limit);
   /// What to tell who asks where this rank is; empty where nothing runs.
-  std::string waits_in() const { return running() ? text(first()) + " (call " + std::to_string(oldest_) + ")" : ""; }
+  std::string waits_in() const { return running() ? skein::text("{} (call {})", text(first()), oldest_) : ""; }
 
   /// The verdict. True for the first: abort now.
   bool fail(const std::string& message);

@@ -6,7 +6,7 @@
 namespace skein::inline SKEIN_ABI::comm::control {
 
 SKEIN_INLINE std::uint64_t CallWatch::start(const Signature& what, double now, const char* name) {
-  if (started_ - oldest_ == calls_.size()) throw CommError("more than " + std::to_string(calls_.size()) + " calls are running");
+  if (started_ - oldest_ == calls_.size()) throw CommError(skein::text("more than {} calls are running", calls_.size()));
   calls_[started_ % calls_.size()] = {what, now, name};
   return started_++;
 }

@@ -9,8 +9,8 @@ namespace skein::inline SKEIN_ABI::comm::control {
 
 SKEIN_INLINE std::string encode(const Frame& f) {
   if (f.payload.size() > most_from_ranks)
-    throw ArgumentError("the coordinator carries control values, at most 256 MiB at once; asked for " +
-                        std::to_string(f.payload.size()) + " bytes");
+    throw ArgumentError(
+        text("the coordinator carries control values, at most 256 MiB at once; asked for {} bytes", f.payload.size()));
   const detail::Header h{
       detail::magic, f.group, detail::version, static_cast<std::uint16_t>(f.kind), static_cast<std::uint32_t>(f.payload.size()),
       f.number,      f.limit};
@@ -25,13 +25,11 @@ SKEIN_INLINE std::optional<Frame> FrameReader::next() {
   std::memcpy(&h, bytes_.data() + at_, sizeof h);
   if (h.magic != detail::magic) throw CommError("the other side speaks something else than skein's coordinator");
   if (h.version != detail::version)
-    throw CommError("the other side's coordinator has version " + std::to_string(h.version) + ", this one " +
-                    std::to_string(detail::version) + ": build all ranks from one skein");
+    throw CommError(text("the other side's coordinator has version {}, this one {}: build all ranks from one skein", h.version,
+                         detail::version));
   if (h.kind < static_cast<std::uint16_t>(Kind::Hello) || h.kind > static_cast<std::uint16_t>(Kind::Goodbye))
-    throw CommError("the other side sent a frame of an unknown kind, " + std::to_string(h.kind));
-  if (h.bytes > most_)
-    throw CommError("the other side announces a frame of " + std::to_string(h.bytes) + " bytes, more than " +
-                    std::to_string(most_));
+    throw CommError(text("the other side sent a frame of an unknown kind, {}", h.kind));
+  if (h.bytes > most_) throw CommError(text("the other side announces a frame of {} bytes, more than {}", h.bytes, most_));
   if (!(h.limit >= 0 && h.limit < 1e9)) throw CommError("the other side sent a time limit that is none");
   if (bytes_.size() - at_ - sizeof h < h.bytes) return std::nullopt;
   Frame f{static_cast<Kind>(h.kind), h.group, h.number, h.limit, bytes_.substr(at_ + sizeof h, h.bytes)};

@@ -95,7 +95,7 @@ class GlooCollectives {
   }
   /// Names the call under way, as the beginning of an error message.
   std::string call_text() const {
-    return describe(calls_.oldest().signature, mesh_.names()) + " (call " + std::to_string(calls_.complete()) + "): ";
+    return skein::text("{} (call {}): ", describe(calls_.oldest().signature, mesh_.names()), calls_.complete());
   }
 
   void run(const CollectiveCall& o, std::uint64_t call) {

@@ -40,18 +40,17 @@ template <class Inner, class Outer = Inner> class Hierarchical
       if constexpr (comm::can<Inner, comm::Capability::nodes>) {
         node = world.node_size();
         for (const int other : world.all_gather(node))
-          if (other != node) refuse("its nodes have " + std::to_string(other) + " and " + std::to_string(node) + " ranks");
+          if (other != node) refuse(text("its nodes have {} and {} ranks", other, node));
         if constexpr (comm::can<Inner, comm::Capability::node_places>) {
           const std::vector<int> places = world.all_gather(world.node_rank());
           for (int r = 0; r < ranks; ++r)
             if (places[static_cast<std::size_t>(r)] != r % node)
-              refuse("rank " + std::to_string(r) + " is place " + std::to_string(places[static_cast<std::size_t>(r)]) +
-                     " of its node: start the ranks node by node (mpirun --map-by slot)");
+              refuse(text("rank {} is place {} of its node: start the ranks node by node (mpirun --map-by slot)", r,
+                          places[static_cast<std::size_t>(r)]));
         }
         if (node > ranks) node = ranks;
       }
-    if (node < 1 || ranks % node != 0)
-      refuse("nodes of " + std::to_string(node) + " ranks do not divide " + std::to_string(ranks));
+    if (node < 1 || ranks % node != 0) refuse(text("nodes of {} ranks do not divide {}", node, ranks));
     const int rank = world.rank();
     up_ = std::make_unique<Inner>(world.split(rank / node));
     down_ = std::make_unique<Inner>(world.split(rank / node));
@@ -66,7 +65,7 @@ template <class Inner, class Outer = Inner> class Hierarchical
       for (const int places : leaders->all_gather(node.size())) said[2] = said[2] && places == node.size();
     node.broadcast(DeviceSpan<int, Cpu>{said, 3}, 0);
     if (said[1] == 0) refuse("rank 0 of a node needs a communicator between the nodes");
-    if (!said[2]) refuse("its nodes have other numbers of ranks than this one, which has " + std::to_string(node.size()));
+    if (!said[2]) refuse(text("its nodes have other numbers of ranks than this one, which has {}", node.size()));
     up_ = std::make_unique<Inner>(node.split(0));
     down_ = std::make_unique<Inner>(node.split(0));
     set({said[0], said[1], node.rank(), node.size(), true}, node.rank() == 0 ? leaders : nullptr);

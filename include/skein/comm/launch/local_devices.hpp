@@ -31,7 +31,7 @@ struct DeviceBlock {
 
 /// The ordinal that a rank drives: its local rank modulo the visible devices. Throws ArgumentError where there is none.
 constexpr int device_of(int local_rank, int visible) {
-  if (local_rank < 0) throw ArgumentError("placement: a local rank is 0 or more; it is " + std::to_string(local_rank));
+  if (local_rank < 0) throw ArgumentError(skein::text("placement: a local rank is 0 or more; it is {}", local_rank));
   if (visible < 1)
     throw ArgumentError(
         "placement: this process sees no GPU: nvidia-smi shows what there is, CUDA_VISIBLE_DEVICES what is hidden");
@@ -41,11 +41,11 @@ constexpr int device_of(int local_rank, int visible) {
 /// D devices over M ranks: rank r drives [r D / M, (r + 1) D / M). Throws ArgumentError where a rank would get none.
 constexpr DeviceBlock device_block(int local_rank, int local_size, int devices) {
   if (local_size < 1 || local_rank < 0 || local_rank >= local_size)
-    throw ArgumentError("placement: there is no local rank " + std::to_string(local_rank) + " among " +
-                        std::to_string(local_size));
+    throw ArgumentError(skein::text("placement: there is no local rank {} among {}", local_rank, local_size));
   if (devices < local_size)
-    throw ArgumentError("placement: " + std::to_string(local_size) + " ranks cannot each drive a block of " +
-                        std::to_string(devices) + " GPUs: start at most one rank a GPU, or let ranks share (device_of)");
+    throw ArgumentError(skein::text(
+        "placement: {} ranks cannot each drive a block of {} GPUs: start at most one rank a GPU, or let ranks share (device_of)",
+        local_size, devices));
   const long d = devices, m = local_size, r = local_rank;
   return {static_cast<int>(r * d / m), static_cast<int>((r + 1) * d / m)};
 }

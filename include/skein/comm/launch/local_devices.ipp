@@ -77,8 +77,7 @@ SKEIN_INLINE int read_count(const Lookup& lookup, const char* name) {
 
 SKEIN_INLINE void check_pair(const char* rank_name, int rank, const char* size_name, int size) {
   if (rank >= 0 && size >= 0 && rank >= size)
-    throw ArgumentError(std::string("placement: ") + rank_name + " is " + std::to_string(rank) + ", but " + size_name + " is " +
-                        std::to_string(size) + ": ranks count from 0");
+    throw ArgumentError(skein::text("placement: {} is {}, but {} is {}: ranks count from 0", rank_name, rank, size_name, size));
 }
 
 SKEIN_INLINE std::optional<int> read_visible(const Lookup& lookup) {
@@ -110,8 +109,8 @@ SKEIN_INLINE bool read_slurm(LaunchEnvironment& e, const Lookup& lookup) {
   if (tasks && node >= 0) {
     const std::vector<int> per_node = parse_tasks_per_node(*tasks);
     if (static_cast<std::size_t>(node) >= per_node.size())
-      throw ArgumentError("placement: SLURM_NODEID is " + std::to_string(node) + ", but SLURM_TASKS_PER_NODE ('" + *tasks +
-                          "') names " + std::to_string(per_node.size()) + " nodes");
+      throw ArgumentError(skein::text("placement: SLURM_NODEID is {}, but SLURM_TASKS_PER_NODE ('{}') names {} nodes", node,
+                                      *tasks, per_node.size()));
     e.local_size = per_node[static_cast<std::size_t>(node)];
   }
   check_pair("SLURM_LOCALID", e.local_rank, "SLURM_TASKS_PER_NODE of this node", e.local_size);
@@ -137,8 +136,7 @@ SKEIN_INLINE LaunchEnvironment launch_environment(const Lookup& lookup) {
     detail::check_pair(n.local_rank, e.local_rank, n.local_size, e.local_size);
     detail::check_pair(n.rank, e.rank, n.size, e.size);
     if (e.size >= 0 && e.local_size > e.size)
-      throw ArgumentError(std::string("placement: ") + n.local_size + " is " + std::to_string(e.local_size) + ", more than " +
-                          n.size + " (" + std::to_string(e.size) + ")");
+      throw ArgumentError(skein::text("placement: {} is {}, more than {} ({})", n.local_size, e.local_size, n.size, e.size));
     return e;
   }
   if (detail::read_slurm(e, lookup)) return e;
@@ -151,8 +149,9 @@ SKEIN_INLINE LaunchEnvironment launch_environment(const Lookup& lookup) {
 
 SKEIN_INLINE int resolve_device(const LaunchEnvironment& e, int visible) {
   if (e.visible && *e.visible < visible)
-    throw ArgumentError("placement: CUDA_VISIBLE_DEVICES names " + std::to_string(*e.visible) + " GPUs, the runtime sees " +
-                        std::to_string(visible) + ": was it changed after the first CUDA call?");
+    throw ArgumentError(skein::text(
+        "placement: CUDA_VISIBLE_DEVICES names {} GPUs, the runtime sees {}: was it changed after the first CUDA call?",
+        *e.visible, visible));
   return device_of(e.rank_on_node(), visible);
 }
 
@@ -164,11 +163,10 @@ SKEIN_INLINE DeviceBlock resolve_block(const LaunchEnvironment& e, int visible, 
 SKEIN_INLINE LocalDevices::LocalDevices(std::vector<int> ordinals) : ordinals_(std::move(ordinals)) {
   for (std::size_t i = 0; i < ordinals_.size(); ++i) {
     if (ordinals_[i] < 0)
-      throw ArgumentError("LocalDevices: " + std::to_string(ordinals_[i]) + " is no ordinal of a GPU: they count from 0");
+      throw ArgumentError(skein::text("LocalDevices: {} is no ordinal of a GPU: they count from 0", ordinals_[i]));
     for (std::size_t j = 0; j < i; ++j)
       if (ordinals_[i] == ordinals_[j])
-        throw ArgumentError("LocalDevices: GPU " + std::to_string(ordinals_[i]) +
-                            " is named twice; each rank drives one of its own");
+        throw ArgumentError(skein::text("LocalDevices: GPU {} is named twice; each rank drives one of its own", ordinals_[i]));
   }
 }
 
@@ -178,8 +176,8 @@ SKEIN_INLINE std::vector<int> LocalDevices::resolve(int visible) const {
   for (int i = 0; ordinals_.empty() && i < visible; ++i) all.push_back(i);
   for (const int o : all)
     if (o >= visible)
-      throw ArgumentError("LocalDevices: GPU " + std::to_string(o) + " is not visible: this process sees " +
-                          std::to_string(visible) + " (CUDA_VISIBLE_DEVICES says which)");
+      throw ArgumentError(
+          skein::text("LocalDevices: GPU {} is not visible: this process sees {} (CUDA_VISIBLE_DEVICES says which)", o, visible));
   return all;
 }
 

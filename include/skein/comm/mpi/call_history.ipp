@@ -30,10 +30,10 @@ SKEIN_MPI_INLINE std::optional<std::string> CallHistory::difference(const Recent
   const std::uint64_t shown = std::min(other.shown, RecentCalls::most), first = other.calls - shown;
   if (other.calls < shown || first + kept < calls_ || first >= calls_) return std::nullopt;
   if (other.hash_before != entry(first).hash_before)
-    return "collective calls before call " + std::to_string(first) + " differ between " + names.name(other_rank) + " and " +
-           names.name(own_rank) +
-           ". Every rank must make the same calls in the same order; SKEIN_CHECK=1 names "
-           "the first that differs";
+    return text(
+        "collective calls before call {} differ between {} and {}. Every rank must make the same calls in the same order; "
+        "SKEIN_CHECK=1 names the first that differs",
+        first, names.name(other_rank), names.name(own_rank));
   for (std::uint64_t i = 0; i < shown && first + i < calls_; ++i)
     if (!(other.signature[i] == entry(first + i).signature)) {
       const Signature own = entry(first + i).signature;

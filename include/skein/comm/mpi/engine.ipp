@@ -265,7 +265,7 @@ SKEIN_MPI_INLINE void MpiEngine::look_for_the_dead(const Ticket* message) {
 SKEIN_MPI_INLINE std::string MpiEngine::waiting_text(const Ticket* message) {
   if (message)
     return with_messages([&](auto& m) { return m.describe(*message); }) + " on " + names_.name(rank_) + InPublicCall::text();
-  return describe(queue_->current().signature, names_) + " (call " + std::to_string(queue_->complete()) + ")";
+  return skein::text("{} (call {})", describe(queue_->current().signature, names_), queue_->complete());
 }
 
 SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, const std::string& within, double limit) {

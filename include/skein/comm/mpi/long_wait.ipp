@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "../../core/text.hpp"
+
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -18,7 +20,7 @@ SKEIN_MPI_INLINE LongWait::LongWait(const char* call, int rank, double seconds)
           const auto span = std::chrono::duration<double>(next - waited);
           if (ended_.wait_for(lock, span, [this] { return over_; })) return;
           waited = next;
-          const std::string who = rank < 0 ? "a rank" : "rank " + std::to_string(rank);
+          const std::string who = rank < 0 ? "a rank" : text("rank {}", rank);
           std::fprintf(stderr, "skein: %s has waited %g s in %s, a call of all ranks: one has not come to it, or has ended\n",
                        who.c_str(), waited, call);
         }

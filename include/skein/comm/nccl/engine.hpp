@@ -246,7 +246,7 @@ class NcclEngine final : public control::Watched {
   template <class Give> Ticket launch(const Signature& what, Give&& give, const char* name = nullptr) {
     client_->check();
     if (grouped_ > 0 && calls_.count() - group_first_ >= CallsInFlight::most - 1)
-      throw ArgumentError("a group of NCCL calls may hold " + std::to_string(CallsInFlight::most - 1));
+      throw ArgumentError(text("a group of NCCL calls may hold {}", CallsInFlight::most - 1));
     const bool captured = cuda::is_capturing(device_);
     if (captured) check_capture(may_capture());
     const std::uint64_t number = calls_.count();

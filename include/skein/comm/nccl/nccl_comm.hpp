@@ -197,8 +197,10 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
         if (a.machine != b.machine) continue;
         share_process = share_process || a.process == b.process;
         if (std::string(a.bus) == b.bus)
-          throw CommError("ranks " + std::to_string(q) + " and " + std::to_string(r) + " both drive the GPU " + a.bus +
-                          " of one machine, and NCCL takes one rank a GPU: start fewer ranks, or take HostBounce<MpiComm>");
+          throw CommError(
+              text("ranks {} and {} both drive the GPU {} of one machine, and NCCL takes one rank a GPU: start fewer ranks, or "
+                   "take HostBounce<MpiComm>",
+                   q, r, a.bus));
       }
     }
     return share_process;
@@ -218,7 +220,7 @@ class NcclComm : public comm::Messages<NcclComm, Cuda> {
     access.location.id = with.ordinal;
     access.flags = cudaMemAccessFlagsProtReadWrite;
     cuda::check(cudaMemPoolSetAccess(pool, &access, 1), "cudaMemPoolSetAccess",
-                [&] { return "for Cuda " + std::to_string(with.ordinal); });
+                [&] { return text("for Cuda {}", with.ordinal); });
   }
 
   std::unique_ptr<ControlComm> control_;

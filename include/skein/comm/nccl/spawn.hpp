@@ -41,7 +41,7 @@ void run_on_devices(const std::vector<int>& ordinals, Meet&& meet, Function&& fu
         } catch (const std::exception& e) {
           // First here, so that spawn names the rank that failed first, not one that heard of it.
           const bool heard = world.engine().failed();
-          const std::string text = heard ? e.what() : "rank " + std::to_string(world.rank()) + " failed: " + e.what();
+          const std::string text = heard ? e.what() : skein::text("rank {} failed: {}", world.rank(), e.what());
           threads.engine().team().failure->set(world.rank(), text, heard ? nullptr : std::current_exception());
           if (!heard) world.fail(text);
           throw;

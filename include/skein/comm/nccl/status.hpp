@@ -26,8 +26,8 @@ inline std::string hint_for(ncclResult_t status) {
 inline std::string nccl_text(ncclResult_t status, const char* call, const std::string& details, ncclComm_t of = nullptr) {
   const char* words = ncclGetErrorString(status);
   const char* last = ncclGetLastError(of);
-  std::string text = std::string(call) + (details.empty() ? "" : " (" + details + ")") + ": " + (words ? words : "failed") +
-                     " (" + std::to_string(static_cast<int>(status)) + ")";
+  std::string text = skein::text("{}{}: {} ({})", call, (details.empty() ? "" : " (" + details + ")"), (words ? words : "failed"),
+                                 static_cast<int>(status));
   if (last && *last) text += ": " + std::string(last).substr(0, 300);
   const std::string hint = hint_for(status);
   return hint.empty() ? text : text + ": " + hint;

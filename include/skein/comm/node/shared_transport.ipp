@@ -109,7 +109,7 @@ SKEIN_INLINE std::string SharedTransport::missing_text(double seconds) const {
 
 SKEIN_INLINE std::string SharedTransport::call_text(const std::string& who, bool absent) const {
   const std::string before = absent ? not_called_text(o_->signature, who) : "";
-  return before + describe(o_->signature, names_) + " (call " + std::to_string(call_) + "): " + who;
+  return text("{}{} (call {}): {}", before, describe(o_->signature, names_), call_, who);
 }
 
 SKEIN_INLINE std::string SharedTransport::departed_text(OfRank<bool> has_left) const {

@@ -13,8 +13,8 @@ SKEIN_INLINE void SimOptions::check() const {
     throw ArgumentError("simulate: .jitter and .measured are 0 or more, and a poll takes time; all are finite");
   for (const double s : slow)
     if (!comm::is_time(s) || s == 0)
-      throw ArgumentError("simulate: .slow are factors of the time to compute, more than 0 and finite; one is " +
-                          std::to_string(s));
+      throw ArgumentError(
+          skein::text("simulate: .slow are factors of the time to compute, more than 0 and finite; one is {}", s));
 }
 
 SKEIN_INLINE double SimReport::seconds() const {

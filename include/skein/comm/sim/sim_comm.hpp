@@ -92,7 +92,7 @@ class SimComm : public comm::Messages<SimComm, Cpu> {
 /// order of the clocks: the result is the same in every run. Ranks that wait for each other in a circle are an error at once.
 /// Exceptions: as spawn has them.
 template <class Function> SimReport simulate(int n, const SimOptions& options, Function&& function) {
-  if (n < 1) throw ArgumentError("simulate: there must be at least one rank; asked for " + std::to_string(n));
+  if (n < 1) throw ArgumentError(text("simulate: there must be at least one rank; asked for {}", n));
   options.check();
   const auto failure = std::make_shared<comm::Failure>();
   const auto world = std::make_shared<comm::SimWorld>(n, options, failure);

@@ -44,7 +44,7 @@ SKEIN_INLINE double SimWorld::now(int rank) {
 
 SKEIN_INLINE void SimWorld::compute(int rank, double seconds) {
   enter(rank);
-  if (!is_time(seconds)) throw ArgumentError("compute: seconds are 0 or more: " + std::to_string(seconds));
+  if (!is_time(seconds)) throw ArgumentError(skein::text("compute: seconds are 0 or more: {}", seconds));
   spend(of(rank), seconds * slowness(rank) * jitter(static_cast<std::uint64_t>(rank), of(rank).draws++));
   leave(rank);
 }
@@ -110,7 +110,7 @@ SKEIN_INLINE bool SimWorld::test(int rank, SimGroup& group, int place, Ticket& t
   }
   if (due > me.at.clock) {
     const double spent = options_.poll * static_cast<double>(1u << std::min(me.polls, 10u));
-    if (++me.polls > 50'000'000u) fail(rank, "rank " + std::to_string(rank) + " polls for what does not come");
+    if (++me.polls > 50'000'000u) fail(rank, skein::text("rank {} polls for what does not come", rank));
     me.at.clock += spent;
     me.at.waited += spent;
     leave(rank);
@@ -212,11 +212,10 @@ SKEIN_INLINE std::string SimWorld::standstill() {
     text += (r ? "; rank " : " rank ") + std::to_string(r);
     if (turn_.gone(r)) text += " has returned";
     else if (me.waits && me.waits->message < 0)
-      text += " waits in " + describe(post_of(me).signature) + " (call " + std::to_string(me.waits->number - 1) + ")";
+      text += skein::text(" waits in {} (call {})", describe(post_of(me).signature), me.waits->number - 1);
     else if (const SimReceive* const receive = me.waits ? me.mail.receive(me.waits->number) : nullptr)
-      text += " waits for a message from " +
-              (receive->from < 0 ? std::string("any rank") : "rank " + std::to_string(receive->from)) + " (tag " +
-              std::to_string(receive->tag) + ")";
+      text += skein::text(" waits for a message from {} (tag {})",
+                          (receive->from < 0 ? std::string("any rank") : "rank " + std::to_string(receive->from)), receive->tag);
   }
   return text;
 }
@@ -261,7 +260,7 @@ SKEIN_INLINE void SimWorld::finish(int rank, SimGroup& group, Ticket& t) {
   const SimReceive r = me.mail.finish(t.number);
   for (std::size_t p = 0; p < group.members.size(); ++p)
     if (group.members[p] == r.peer) t.peer = static_cast<int>(p);
-  if (r.came != r.bytes) throw CommError("recv on rank " + std::to_string(rank) + ": " + length_text(r.came, r.bytes));
+  if (r.came != r.bytes) throw CommError(skein::text("recv on rank {}: {}", rank, length_text(r.came, r.bytes)));
 }
 
 SKEIN_INLINE void SimWorld::perform(SimGroup& group, SimCall& call, std::uint64_t number) {

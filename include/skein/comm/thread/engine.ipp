@@ -177,14 +177,14 @@ SKEIN_INLINE void ThreadEngine::look_for_who_left(const Message* message) {
 
 SKEIN_INLINE std::string ThreadEngine::message_text(const Message& m) const {
   const RankNames& names = team_->names;
-  return (m.sends ? "send to " : "recv from ") + names.name(m.peer) + " (tag " + std::to_string(m.tag) + ") on " +
-         names.name(rank_) + InPublicCall::text() + ": ";
+  return skein::text("{}{} (tag {}) on {}{}: ", (m.sends ? "send to " : "recv from "), names.name(m.peer), m.tag,
+                     names.name(rank_), InPublicCall::text());
 }
 
 SKEIN_INLINE std::string ThreadEngine::call_text(const std::string& who, bool absent) const {
   const std::uint64_t call = head_ < worked_ ? head_ : worked_;
   const Signature& own = team_->post(rank_, call).signature;
-  return (absent ? not_called_text(own, who) : "") + describe(own, team_->names) + " (call " + std::to_string(call) + "): " + who;
+  return skein::text("{}{} (call {}): {}", (absent ? not_called_text(own, who) : ""), describe(own, team_->names), call, who);
 }
 
 SKEIN_INLINE void ThreadEngine::quiesce() {

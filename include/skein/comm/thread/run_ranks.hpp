@@ -20,7 +20,7 @@ namespace skein::inline SKEIN_ABI::comm {
 template <class Make, class Function, class Ended>
 void run_ranks(const char* call, int n, Failure& failure, Make&& make, Function&& function, Ended&& ended) {
   const auto guard = [&](int rank, const auto& act) {
-    const std::string failed = "rank " + std::to_string(rank) + " failed: ";
+    const std::string failed = text("rank {} failed: ", rank);
     try {
       act();
     } catch (const std::exception& e) { failure.set(rank, failed + e.what(), std::current_exception()); } catch (...) {

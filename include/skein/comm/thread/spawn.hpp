@@ -19,7 +19,7 @@ namespace skein::inline SKEIN_ABI {
 template <class Function> void spawn(int n, Function&& function, const CommOptions& options = {}) {
   static_assert(std::is_invocable_v<Function&, ThreadComm&>,
                 "spawn calls its function with the communicator of each rank: sk::spawn(2, [](sk::ThreadComm& world) { ... })");
-  if (n < 1) throw ArgumentError("spawn: there must be at least one rank; asked for " + std::to_string(n));
+  if (n < 1) throw ArgumentError(text("spawn: there must be at least one rank; asked for {}", n));
   const auto failure = std::make_shared<comm::Failure>();
   const auto team = std::make_shared<comm::Team>(n, options, n, failure);
   comm::run_ranks(

@@ -20,8 +20,7 @@ SKEIN_INLINE bool Failure::set(int rank, const std::string& message, std::except
 }
 
 SKEIN_INLINE void Failure::abandon(int rank) {
-  if (!set(rank, "rank " + std::to_string(rank) + " failed: an exception left a collective or message that had been started"))
-    return;
+  if (!set(rank, text("rank {} failed: an exception left a collective or message that had been started", rank))) return;
   const std::lock_guard lock(mutex_);
   abandoned_by_ = std::this_thread::get_id();
 }

@@ -65,7 +65,7 @@ class Arguments {
     static_assert(std::is_trivially_copyable_v<T>, "cuda::Arguments: what a kernel reads must be trivially copyable");
     const std::size_t at = room_for(used_, sizeof(T), alignof(T)) - sizeof(T);
     if (at + sizeof(T) > block_.size())
-      throw DeviceError("the block of a step's arguments has " + std::to_string(block_.size()) + " bytes, more are wanted");
+      throw DeviceError(text("the block of a step's arguments has {} bytes, more are wanted", block_.size()));
     std::memcpy(slots_[next_].bytes.data() + at, &x, sizeof(T));
     used_ = at + sizeof(T);
     return reinterpret_cast<const T*>(block_.data() + at);

@@ -63,7 +63,7 @@ class CapturedGraph {
                       status = cudaGraphInstantiate(&made.executable_->raw, graph, 0);
     ignore(cudaGraphDestroy(graph));
     check(counted, "cudaGraphGetNodes");
-    check(status, "cudaGraphInstantiate", [&] { return "of " + std::to_string(nodes) + " nodes"; });
+    check(status, "cudaGraphInstantiate", [&] { return text("of {} nodes", nodes); });
     made.nodes_ = nodes;
     return made;
   }
@@ -74,8 +74,7 @@ class CapturedGraph {
   /// On the calling thread's stream; does not wait. Throws DeviceError where there is nothing to launch.
   void launch() const {
     if (!*this) throw DeviceError("this graph is empty: it was never captured, or the communicator that it uses has ended");
-    check(cudaGraphLaunch(executable_->raw, stream()), "cudaGraphLaunch",
-          [&] { return "of " + std::to_string(nodes_) + " nodes"; });
+    check(cudaGraphLaunch(executable_->raw, stream()), "cudaGraphLaunch", [&] { return text("of {} nodes", nodes_); });
   }
 
  private:

@@ -51,7 +51,7 @@ namespace detail {
 /// Thrust says what went wrong in exceptions of its own: one kind for all of the library's.
 [[noreturn]] SKEIN_NOINLINE inline void fail_launch(const thrust::system_error& e, long n) {
   (void)cudaGetLastError();
-  fail("kernel launch", "over " + std::to_string(n) + " indices", "thrust::system_error", e.what(),
+  fail("kernel launch", text("over {} indices", n), "thrust::system_error", e.what(),
        hint_for(static_cast<cudaError_t>(e.code().value())));
 }
 [[noreturn]] SKEIN_NOINLINE inline void fail_algorithm(const std::exception& e, cudaError_t status) {
@@ -158,7 +158,7 @@ template <class Function> void for_each_row(long rows, Function f) {
   if (rows <= 0 || replaying()) return;
   constexpr int block = detail::row_block;
   detail::each_row<<<static_cast<unsigned>((rows * 32 + block - 1) / block), block, 0, stream()>>>(rows, f);
-  check(cudaGetLastError(), "kernel launch", [&] { return "over " + std::to_string(rows) + " rows"; });
+  check(cudaGetLastError(), "kernel launch", [&] { return text("over {} rows", rows); });
 #else
   for_each(policy(), rows, detail::OneLane<Function>{f});
 #endif

@@ -53,7 +53,7 @@ template <class Function> struct BlockOfThreads {
 template <class Function> void for_each_block(long blocks, const Function& f) {
   if (blocks <= 0 || replaying()) return;
 #if defined(__CUDACC__)
-  const auto said = [&] { return "over " + std::to_string(blocks) + " blocks"; };
+  const auto said = [&] { return text("over {} blocks", blocks); };
   const auto bytes = f.shared_bytes();
   if (bytes > 48 * 1024)  // more is to be asked for; the most, since a thread that asks for less would lower another's limit
     check(cudaFuncSetAttribute(detail::each_block<Function>, cudaFuncAttributeMaxDynamicSharedMemorySize,

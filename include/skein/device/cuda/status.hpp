@@ -25,7 +25,7 @@ struct NoDetails {
   int ordinal = -1;
   if (cudaGetDevice(&ordinal) != cudaSuccess) ordinal = -1;
   throw DeviceError(std::string(operation) + (details.empty() ? "" : " " + details) +
-                        (ordinal >= 0 ? " on Cuda " + std::to_string(ordinal) : "") + ": " + words + " (" + name + ")" +
+                        (ordinal >= 0 ? text(" on Cuda {}", ordinal) : "") + ": " + words + " (" + name + ")" +
                         (hint.empty() ? "" : ": " + hint),
                     where);
 }
@@ -66,7 +66,7 @@ inline void ignore(cudaError_t status) noexcept {
 /// Details of a call about so many bytes.
 struct Bytes {
   std::size_t count;
-  std::string operator()() const { return "of " + std::to_string(count) + " bytes"; }
+  std::string operator()() const { return text("of {} bytes", count); }
 };
 
 /// GPUs that this process sees; 0 where there is no driver.
@@ -81,7 +81,7 @@ inline int device_count() {
 inline void use(Cuda device) {
   int now = -1;
   if (cudaGetDevice(&now) == cudaSuccess && now == device.ordinal) return;
-  check(cudaSetDevice(device.ordinal), "cudaSetDevice", [&] { return "to Cuda " + std::to_string(device.ordinal); });
+  check(cudaSetDevice(device.ordinal), "cudaSetDevice", [&] { return text("to Cuda {}", device.ordinal); });
 }
 
 /// The device that this thread's calls go to.

@@ -19,8 +19,8 @@ class Workspace {
   void reserve(std::size_t bytes) {
     if (bytes <= memory_->size()) return;
     if (sealed_)
-      throw DeviceError("an operation wants a workspace of " + std::to_string(bytes) + " bytes, the plan has " +
-                        std::to_string(memory_->size()) + ": its prepare() must say what it takes");
+      throw DeviceError(text("an operation wants a workspace of {} bytes, the plan has {}: its prepare() must say what it takes",
+                             bytes, memory_->size()));
     const Cuda device = memory_->where();
     // First away, where no graph holds it, then anew; and known where it is, should there be no room.
     memory_ = std::make_shared<Arena<std::byte, Cuda>>(0, device);

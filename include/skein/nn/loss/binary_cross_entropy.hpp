@@ -50,8 +50,8 @@ struct BinaryCrossEntropy {
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
     const long weights = static_cast<long>(positive_weight.size());
     if (weights > 1 && weights != call.width)
-      throw ArgumentError("BinaryCrossEntropy has " + std::to_string(weights) + " positive weights for " +
-                          std::to_string(call.width) + " outputs: give it none, one, or one an output");
+      throw ArgumentError(text("BinaryCrossEntropy has {} positive weights for {} outputs: give it none, one, or one an output",
+                               weights, call.width));
     check_weights("BinaryCrossEntropy", "positive_weight", positive_weight);
     return vector_loss(call, BinaryCrossEntropyElement<Scalar>{table_of(call, table()), weights > 1 ? weights : 1});
   }

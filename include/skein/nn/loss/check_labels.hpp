@@ -19,19 +19,20 @@ inline void check_labels(const std::int32_t* labels, long count, long classes, s
     const std::string sample = names.indices ? names(i / each) : SampleNames{}((first + i) / each);
     if (labels[i] == INT32_MIN)  // data::unwritten_label
       throw ArgumentError(sample + " has no label: read() or labels() of the data set has left it out; write it");
-    throw ArgumentError(sample + " has the label " + std::to_string(labels[i]) +
-                        (each > 1 ? " at position " + std::to_string((first + i) % each) : "") + "; the network has " +
-                        std::to_string(classes) + " outputs, so labels are 0 to " + std::to_string(classes - 1) +
-                        (ignore ? " (or " + std::to_string(*ignore) + ", which is ignored)"
-                                : ": mend the labels, or name the one to leave out with .ignore_label"));
+    throw ArgumentError(text("{} has the label {}{}; the network has {} outputs, so labels are 0 to {}{}", sample, labels[i],
+                             (each > 1 ? " at position " + std::to_string((first + i) % each) : ""), classes, classes - 1,
+                             (ignore ? " (or " + std::to_string(*ignore) + ", which is ignored)"
+                                     : ": mend the labels, or name the one to leave out with .ignore_label")));
   }
 }
 
 /// Throws ArgumentError where a batch, which has labels, has another number of them a sample than the network gives rows.
 inline void check_labels_each(long given, long wanted) {
   if (given != wanted)
-    throw ArgumentError("the batch has " + std::to_string(given) + " labels a sample, the network's output " +
-                        std::to_string(wanted) + " positions a sample to compare with them: each position takes one label");
+    throw ArgumentError(
+        text("the batch has {} labels a sample, the network's output {} positions a sample to compare with them: each position "
+             "takes one label",
+             given, wanted));
 }
 
 }  // namespace skein::inline SKEIN_ABI::nn

@@ -274,8 +274,8 @@ inline void check_weights(const char* loss, const char* name, std::span<const fl
 /// none fit any network.
 inline void check_class_weights(const char* loss, std::span<const float> weights, long classes) {
   if (!weights.empty() && static_cast<long>(weights.size()) != classes)
-    throw ArgumentError(std::string(loss) + " has " + std::to_string(weights.size()) + " class weights for " +
-                        std::to_string(classes) + " outputs: give it one a class, or none");
+    throw ArgumentError(
+        text("{} has {} class weights for {} outputs: give it one a class, or none", loss, weights.size(), classes));
   check_weights(loss, "class_weights", weights);
   bool any = weights.empty();
   for (const float w : weights) any = any || w > 0;

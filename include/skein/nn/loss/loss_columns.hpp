@@ -39,8 +39,7 @@ template <class Scalar> struct ClassNumbers {  // (count) of the first column of
 };
 /// A target of that sample that is none.
 [[noreturn]] inline void refuse_class_number(const std::string& sample, double value, long classes) {
-  throw ArgumentError(sample + " has the class number " + std::to_string(value) + ": give whole numbers from 0 to " +
-                      std::to_string(classes - 1));
+  throw ArgumentError(text("{} has the class number {}: give whole numbers from 0 to {}", sample, value, classes - 1));
 }
 }  // namespace detail
 

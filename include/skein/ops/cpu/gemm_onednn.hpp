@@ -40,7 +40,7 @@ inline void sgemm(Transpose ta, Transpose tb, long m, long n, long k, float alph
   const dnnl_status_t status = dnnl_sgemm(ta == Transpose::yes ? 'T' : 'N', tb == Transpose::yes ? 'T' : 'N', m, n, k, alpha, A,
                                           lda, B, ldb, beta, C, ldc);
   if (status != dnnl_success)
-    throw DeviceError("gemm: oneDNN's sgemm refuses the call (status " + std::to_string(static_cast<int>(status)) + ")");
+    throw DeviceError(text("gemm: oneDNN's sgemm refuses the call (status {})", static_cast<int>(status)));
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

@@ -16,8 +16,7 @@ namespace skein::inline SKEIN_ABI::ops::cpu::onednn {
 
 /// Throws DeviceError, with what failed, where oneDNN reports no success.
 inline void check(dnnl_status_t status, const char* what) {
-  if (status != dnnl_success)
-    throw DeviceError(std::string("oneDNN: ") + what + " failed (status " + std::to_string(static_cast<int>(status)) + ")");
+  if (status != dnnl_success) throw DeviceError(text("oneDNN: {} failed (status {})", what, static_cast<int>(status)));
 }
 
 /// The processor as oneDNN's engine: one for the process, never destroyed.

@@ -188,14 +188,14 @@ class Convolution {
     if (candidates.empty()) return none();
     const std::size_t best = first_within(wants, workspace_limit());
     use_math_of(*candidates[best]);
-    skein::cuda::choices().note(text() + ", " + direction + ": algorithm " + std::to_string(candidates[best]->algo) + ", " +
-                                workspace_text(wants[best]) +
-                                (wants[best] > workspace_limit() ? ", more than the limit: no other wants less" : ""));
+    skein::cuda::choices().note(skein::text(
+        "{}, {}: algorithm {}, {}{}", text(), direction, static_cast<int>(candidates[best]->algo), workspace_text(wants[best]),
+        (wants[best] > workspace_limit() ? ", more than the limit: no other wants less" : "")));
     return {candidates[best]->algo, wants[best], true};
   }
   /// "cuDNN's convolution of 32 x 28 x 28 x 1 to ...".
   std::string text() const { return "cuDNN's convolution " + said()(); }
-  static std::string workspace_text(std::size_t bytes) { return std::to_string((bytes + 1023) / 1024) + " KiB of workspace"; }
+  static std::string workspace_text(std::size_t bytes) { return skein::text("{} KiB of workspace", (bytes + 1023) / 1024); }
 
   Conv2dGeometry g_;
   long batch_;

@@ -32,7 +32,7 @@ class Backend {
   template <class T>
   Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T* values, std::int64_t count) {
     check(cudnnBackendSetAttribute(raw_, name, type, count, values), "cudnnBackendSetAttribute",
-          [&] { return "number " + std::to_string(name); });
+          [&] { return text("number {}", static_cast<int>(name)); });
     return *this;
   }
   template <class T> Backend& set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, const T& value) {

@@ -59,8 +59,7 @@ inline constexpr bool supports = (std::is_same_v<M, float> || std::is_same_v<M, 
 struct Of {
   long rows, columns, entries, n;
   std::string operator()() const {
-    return "of (" + std::to_string(rows) + ", " + std::to_string(columns) + ") with " + std::to_string(entries) + " entries" +
-           (n ? " by " + std::to_string(n) + " columns" : "");
+    return text("of ({}, {}) with {} entries{}", rows, columns, entries, (n ? " by " + std::to_string(n) + " columns" : ""));
   }
 };
 

@@ -150,8 +150,8 @@ template <> struct OptimizerKernels<Cuda> {
  private:
   template <class Scalar> static const Scalar* only_gradient(const UpdateArguments<Scalar>& arguments) {
     if (arguments.gradient_count != 1)
-      throw ArgumentError("an optimizer's pass on Cuda takes one array of gradients, not " +
-                          std::to_string(arguments.gradient_count) + ": one thread drives a GPU");
+      throw ArgumentError(text("an optimizer's pass on Cuda takes one array of gradients, not {}: one thread drives a GPU",
+                               arguments.gradient_count));
     return arguments.gradients[0];
   }
   template <int Width, class Scalar> static long packs(const UpdateArguments<Scalar>& arguments) {

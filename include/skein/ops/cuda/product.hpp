@@ -262,7 +262,7 @@ inline bool multiply(const Product& p) {
 }
 
 inline std::string Product::text() const {
-  const auto shape = [](long rows, long columns) { return "(" + std::to_string(rows) + ", " + std::to_string(columns) + ")"; };
+  const auto shape = [](long rows, long columns) { return skein::text("({}, {})", rows, columns); };
   const auto name = [](cudaDataType_t t) {
     return t == CUDA_R_64F ? "double" : t == CUDA_R_16BF ? "bf16" : t == CUDA_R_16F ? "fp16" : "float";
   };
@@ -294,7 +294,7 @@ inline std::string Product::text() const {
       s += ", with sums of columns";
       break;
   }
-  return s + ", rows " + std::to_string(lda) + ", " + std::to_string(ldb) + ", " + std::to_string(ldd) + " apart";
+  return skein::text("{}, rows {}, {}, {} apart", s, lda, ldb, ldd);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cublas

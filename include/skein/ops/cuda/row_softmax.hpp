@@ -42,7 +42,7 @@ template <> struct RowSoftmaxKernels<Cuda> {
       cudnn::check(cudnnSetTensor4dDescriptorEx(matrix.get(), type, static_cast<int>(count), static_cast<int>(n), 1, 1,
                                                 static_cast<int>(pitch), 1, 1, 1),
                    "cudnnSetTensor4dDescriptorEx", [&] {
-                     return "of " + cudnn::shape({count, n}) + ", pitch " + std::to_string(pitch);
+                     return text("of {}, pitch {}", cudnn::shape({count, n}), pitch);
                    });
       call(matrix, row * pitch, count);
     }

@@ -65,8 +65,7 @@ class KfacLayout {
   /// "the factor A of layer 0 (Linear<3>, of those that have factors)".
   std::string text(const KfacFactor& f) const {
     const char* const which = f.unit_wise ? "unit-wise factor" : f.of_gradients ? "factor G" : "factor A";
-    return std::string("the ") + which + " of layer " + std::to_string(f.layer) + " (" + name(f.layer) +
-           ", of those that have factors)";
+    return skein::text("the {} of layer {} ({}, of those that have factors)", which, f.layer, name(f.layer));
   }
   /// Where the layer's parameters end in the arena, those without factors too.
   long end(std::size_t layer) const { return ends_[layer]; }

@@ -36,9 +36,10 @@ template <class When, class Outer> void check_model_average(const ModelAverageOp
 /// Throws ArgumentError: what was sent `steps` ago, at the end of an epoch, has not arrived and is to be sent again. All ranks
 /// throw after the same step.
 [[noreturn]] inline void refuse_long_delay(int delay, std::int64_t steps) {
-  throw ArgumentError("ModelAverage: .delay is " + std::to_string(delay) + " steps and longer than the period, which has " +
-                      std::to_string(steps) +
-                      ": a part would not have arrived before it is sent again; take a shorter .delay, or more epochs a period");
+  throw ArgumentError(
+      skein::text("ModelAverage: .delay is {} steps and longer than the period, which has {}: a part would not have arrived "
+                  "before it is sent again; take a shorter .delay, or more epochs a period",
+                  delay, steps));
 }
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail

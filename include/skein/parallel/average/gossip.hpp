@@ -142,9 +142,9 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   void check_neighbor(const Peer& p) {
     if (!p.ended) return;
     const comm::RankNames names = this->rank_names();
-    comm::fail_all(this->comm(), "Gossip: an exception has ended the fit of " + names.name(p.rank) + " after step " +
-                                     std::to_string(p.heard) + ", and that of " + names.name(this->rank()) +
-                                     " goes on: the reason is what that rank says");
+    comm::fail_all(this->comm(), text("Gossip: an exception has ended the fit of {} after step {}, and that of {} goes on: the "
+                                      "reason is what that rank says",
+                                      names.name(p.rank), p.heard, names.name(this->rank())));
   }
   /// A neighbour's newest leaves once what it sent before has been taken: each takes what comes until its neighbours' newest.
   void flush() {
@@ -199,8 +199,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
     const comm::RankNames names = this->rank_names();
     if (p.newest >= 0)
       return "Gossip: " + names.name(this->rank()) + " waits for its neighbour: " + names.name(p.rank) + " did not arrive";
-    return "Gossip: an exception has ended the fit of " + names.name(this->rank()) + " after step " +
-           std::to_string(ended_by_exception - p.newest) + ", and " + names.name(p.rank) + " did not end its own";
+    return text("Gossip: an exception has ended the fit of {} after step {}, and {} did not end its own",
+                names.name(this->rank()), ended_by_exception - p.newest, names.name(p.rank));
   }
   void average() {
     Scalar* x = this->replica().parameters.data;

@@ -65,7 +65,7 @@ template <class Outer, class Scalar, class Device> class OuterMemory {
       HostSide<Scalar, Device> array(state_[k].data(), state_[k].size(), where_);
       array.read();
       if (data::detail::first_not_finite(std::span<const Scalar>(array.data(), array.size())) >= 0)
-        return "array " + std::to_string(k) + " of the outer optimizer (DiLoCo) is not finite";
+        return text("array {} of the outer optimizer (DiLoCo) is not finite", k);
     }
     return {};
   }

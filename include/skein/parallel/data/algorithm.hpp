@@ -26,8 +26,7 @@ template <int Columns = 0> struct Torus : AlgorithmBase {
   static constexpr std::string_view name = plan::TorusAllReduce::name;
   void check(int ranks) const {
     if (Columns > 0 && ranks % Columns != 0)
-      throw ArgumentError("Algorithm<Torus<" + std::to_string(Columns) + ">>: the columns must divide the ranks; there are " +
-                          std::to_string(ranks) + " ranks");
+      throw ArgumentError(text("Algorithm<Torus<{}>>: the columns must divide the ranks; there are {} ranks", Columns, ranks));
   }
   plan::TorusAllReduce table(int ranks, long count) const {
     return {ranks, count, Columns > 0 ? Columns : plan::square_columns(ranks)};

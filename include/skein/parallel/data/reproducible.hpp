@@ -44,14 +44,15 @@ template <int V> struct Reproducible : OptionBase {
     /// Throws the same ArgumentError on every rank where there are more ranks than shards, or values are added in native order.
     void start() {
       if (this->ranks() > V)
-        throw ArgumentError("Reproducible<" + std::to_string(V) + ">: " + std::to_string(this->ranks()) + " ranks have " +
-                            std::to_string(V) + " virtual shards to share: start at most " + std::to_string(V) +
-                            ", or take Reproducible<" + std::to_string(this->ranks()) + "> or more");
+        throw ArgumentError(
+            text("Reproducible<{}>: {} ranks have {} virtual shards to share: start at most {}, or take Reproducible<{}> or more",
+                 V, this->ranks(), V, V, this->ranks()));
       if constexpr (comm::can<Comm, comm::Capability::orders>)
         if (this->comm().order() == ReductionOrder::native)
-          throw ArgumentError("Reproducible<" + std::to_string(V) +
-                              ">: the communicator adds in native order, which is another on other ranks: give it "
-                              "CommOptions{.order = ReductionOrder::ranks}, or set SKEIN_REDUCTION_ORDER=ranks");
+          throw ArgumentError(
+              text("Reproducible<{}>: the communicator adds in native order, which is another on other ranks: give it "
+                   "CommOptions{.order = ReductionOrder::ranks}, or set SKEIN_REDUCTION_ORDER=ranks",
+                   V));
       Inner::start();
     }
 

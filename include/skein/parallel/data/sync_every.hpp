@@ -69,7 +69,7 @@ template <class Inner> class ExchangesSometimes : public Inner {
 /// Gradients are exchanged in the steps N, 2 N, 3 N, ...
 template <int N> struct SyncEvery : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
-  static std::string described() { return "SyncEvery<" + std::to_string(N) + ">"; }
+  static std::string described() { return text("SyncEvery<{}>", N); }
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_period<N>,
                   "SyncEvery<N>: a period is 1 step or more; for gradients that are never exchanged take ModelAverage alone");
@@ -87,7 +87,7 @@ template <int N> struct SyncEvery : OptionBase {
 /// Gradients are exchanged in all steps of every N-th epoch, the first of them the N-th.
 template <int N> struct SyncEveryEpochs : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
-  static std::string described() { return "SyncEveryEpochs<" + std::to_string(N) + ">"; }
+  static std::string described() { return text("SyncEveryEpochs<{}>", N); }
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(
         detail::is_a_period<N>,
@@ -107,7 +107,7 @@ template <int N> struct SyncEveryEpochs : OptionBase {
 /// Mini-Batches, Use Local SGD", ICLR 2020). PostLocalSgd has the second with it.
 template <int N> struct SyncFirst : OptionBase {
   static constexpr OptionKind kind = OptionKind::when;
-  static std::string described() { return "SyncFirst<" + std::to_string(N) + ">"; }
+  static std::string described() { return text("SyncFirst<{}>", N); }
   static constexpr int steps = N;
   template <class Inner> class Around : public ExchangesSometimes<Inner> {
     static_assert(detail::is_a_count<N>, "SyncFirst<N>: there cannot be less than 0 steps");

@@ -55,8 +55,9 @@ template <class Compressor, class Chosen> struct EncodedExchange {
       if (!jobs_.empty()) return;  // a training that was loaded starts once more
       make_jobs();
       if (jobs_.size() > most_buckets)
-        throw ArgumentError("DataParallel: Compress and Algorithm take up to " + std::to_string(most_buckets) +
-                            " buckets, there are " + std::to_string(jobs_.size()) + ": raise bucket_bytes");
+        throw ArgumentError(
+            skein::text("DataParallel: Compress and Algorithm take up to {} buckets, there are {}: raise bucket_bytes",
+                        most_buckets, jobs_.size()));
       this->comm().assert_same("the exchange of DataParallel (Compress, Algorithm)", text());
     }
 
@@ -88,8 +89,7 @@ template <class Compressor, class Chosen> struct EncodedExchange {
     std::string text() const {
       std::size_t bytes = 0;
       for (const Job& job : jobs_) bytes += job.wire_bytes();
-      return std::string(Compressor::name) + " by " + std::string(Chosen::name) + ": " + std::to_string(jobs_.size()) +
-             " buckets, " + std::to_string(bytes) + " bytes";
+      return skein::text("{} by {}: {} buckets, {} bytes", Compressor::name, Chosen::name, jobs_.size(), bytes);
     }
     const Chosen& chosen() const { return algorithm_; }
 

@@ -14,17 +14,14 @@ namespace skein::inline SKEIN_ABI::parallel::detail {
 inline plan::PipelineProgram checked_program(const PipelineTeam& team, const plan::Schedule& schedule, int stages, int micros,
                                              bool forward_only, long most_tags) {
   if (schedule.stages != stages || schedule.ranks != team.ranks || schedule.micros != micros)
-    throw ArgumentError("Pipeline: .table gave " + std::to_string(schedule.stages) + " stages over " +
-                        std::to_string(schedule.ranks) + " ranks and " + std::to_string(schedule.micros) +
-                        " micro-batches; it was asked for " + std::to_string(stages) + ", " + std::to_string(team.ranks) +
-                        " and " + std::to_string(micros));
+    throw ArgumentError(text("Pipeline: .table gave {} stages over {} ranks and {} micro-batches; it was asked for {}, {} and {}",
+                             schedule.stages, schedule.ranks, schedule.micros, stages, team.ranks, micros));
   if (!schedule.synchronous && !team.options.tied.empty())
     throw ArgumentError(
         "Pipeline: .tied wants one update a step, of all stages: the stages of .table's schedule, which is not .synchronous, "
         "step one by one");
   if (2L * stages * micros > most_tags)
-    throw ArgumentError("Pipeline: " + std::to_string(micros) + " micro-batches are too many for " + std::to_string(stages) +
-                        " stages");
+    throw ArgumentError(text("Pipeline: {} micro-batches are too many for {} stages", micros, stages));
   plan::PipelineProgramOptions o;
   o.first_rank = team.first_rank;
   o.last_rank = team.last_rank;

@@ -25,17 +25,14 @@ class PipelineTeam {
     if (o.micro_batches < 1 || o.micro_batch < 0)
       throw ArgumentError("Pipeline: .micro_batches is at least 1, .micro_batch (samples of one) not negative");
     if (o.replicas < 1 || size % o.replicas != 0)
-      throw ArgumentError("Pipeline: " + std::to_string(size) +
-                          " ranks cannot be divided into .replicas = " + std::to_string(o.replicas) + " pipelines");
+      throw ArgumentError(text("Pipeline: {} ranks cannot be divided into .replicas = {} pipelines", size, o.replicas));
     if (!o.lengths.stages.empty() && static_cast<int>(o.lengths.stages.size()) != stage_count)
-      throw ArgumentError("Pipeline: .lengths has " + std::to_string(o.lengths.stages.size()) + " stages of " +
-                          std::to_string(stage_count));
+      throw ArgumentError(text("Pipeline: .lengths has {} stages of {}", o.lengths.stages.size(), stage_count));
     processes = size / o.replicas;
     ranks = processes > 1 ? processes : o.devices > 0 ? o.devices : stages;
     if (stages % ranks != 0 || (ranks != stages && o.schedule != PipelineSchedule::interleaved && !o.table))
-      throw ArgumentError("Pipeline: " + std::to_string(stages) + " stages over " + std::to_string(ranks) +
-                          " ranks: give as many ranks as stages (times .replicas)" +
-                          (stages % ranks == 0 ? ", or PipelineSchedule::interleaved" : ""));
+      throw ArgumentError(text("Pipeline: {} stages over {} ranks: give as many ranks as stages (times .replicas){}", stages,
+                               ranks, (stages % ranks == 0 ? ", or PipelineSchedule::interleaved" : "")));
     replica = world->rank() / processes;
     process = world->rank() % processes;
     first_rank = processes > 1 ? process : 0;
@@ -80,7 +77,7 @@ class PipelineTeam {
       std::vector<int> steps;
       for (const plan::Step& x : s.order[r])
         for (const int n : {static_cast<int>(x.task), x.stage, x.micro}) steps.push_back(n);
-      values.add_hash("the order of rank " + std::to_string(r), steps.data(), steps.size() * sizeof(int));
+      values.add_hash(text("the order of rank {}", r), steps.data(), steps.size() * sizeof(int));
     }
     pipeline_link->assert_same("the tables of the pipeline", values);
     compared_.push_back(micros);

@@ -238,8 +238,8 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
     const int replicas = team().options.replicas;  // PipeDream's pipelines meet after each micro-batch: all have as many
     const long most = (global_count + replicas - 1) / replicas;
     if (count > most)
-      throw ArgumentError("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has " +
-                          std::to_string(count) + " of " + std::to_string(global_count) + " samples");
+      throw ArgumentError(text("Pipeline: PipeDream over several pipelines wants even parts of a batch: one has {} of {} samples",
+                               count, global_count));
     return run_.program(Run::micros(most, size), false);
   }
 

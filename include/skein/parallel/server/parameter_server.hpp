@@ -28,9 +28,9 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
   ParameterServerPolicyState(Comm& world, const ParameterServerOptions& options, const Replica<Scalar, Cpu>& replica)
       : Base(world, replica), options_(options) {
     if (options.servers < 1 || options.servers >= world.size())
-      throw ArgumentError("ParameterServer: .servers = " + std::to_string(options.servers) + " of " +
-                          std::to_string(world.size()) +
-                          " ranks: there must be at least one server, and at least one rank that trains");
+      throw ArgumentError(
+          text("ParameterServer: .servers = {} of {} ranks: there must be at least one server, and at least one rank that trains",
+               options.servers, world.size()));
     skein::detail::demand_value("ParameterServer", ".rate", options.rate, LateRate::divided, "constant or divided");
     const auto servers = static_cast<std::size_t>(options.servers);
     sends_.resize(2 * servers);

@@ -103,7 +103,7 @@ template <class World, class Policy> class Simulated : public Policy {
  public:
   Simulated(Policy policy, World& world, const ComputeTimes& times) : Policy(std::move(policy)), world_(&world), times_(times) {
     for (const double s : {times.forward, times.backward, times.update})
-      if (!(s >= 0)) throw ArgumentError("Simulated: times to compute are 0 or more; one is " + std::to_string(s));
+      if (!(s >= 0)) throw ArgumentError(text("Simulated: times to compute are 0 or more; one is {}", s));
   }
   template <class R> auto bind(const R& replica) const {
     using Inner = decltype(Policy::bind(replica));

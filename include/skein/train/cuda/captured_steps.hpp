@@ -48,8 +48,10 @@ class CapturedSteps {
     if (steps_.size() == most) {
       if (!key.exchange) return nullptr;
       steps_.erase(std::min_element(steps_.begin(), steps_.end(), [](auto& a, auto& b) { return a->used < b->used; }));
-      note_ = "steps are captured again and again, since there are more than " + std::to_string(most) +
-              " kinds of them: set StepOptions::graph = false on all ranks";
+      note_ = text(
+          "steps are captured again and again, since there are more than {} kinds of them: set StepOptions::graph = false on all "
+          "ranks",
+          most);
     }
     steps_.push_back(std::make_unique<CapturedStep>(CapturedStep{key, step, {}}));
     return steps_.back().get();
@@ -69,7 +71,7 @@ class CapturedSteps {
     if (kind.one.exchange && !kind.agreed) {
       const int rank = launch.first_refusing(!why.empty());
       kind.agreed = rank < 0;
-      if (rank >= 0 && why.empty()) why = "rank " + std::to_string(rank) + "'s were refused";
+      if (rank >= 0 && why.empty()) why = text("rank {}'s were refused", rank);
     }
     if (why.empty()) return true;
     kind.refused = true;

@@ -25,19 +25,17 @@ struct Ratio {
 };
 inline void check_label(int label, int width, const char* metric) {
   if (label >= width)
-    throw ArgumentError(std::string(metric) + ": label " + std::to_string(label) + " for outputs of " + std::to_string(width) +
-                        " classes; labels run from 0, and negative ones are left out");
+    throw ArgumentError(skein::text("{}: label {} for outputs of {} classes; labels run from 0, and negative ones are left out",
+                                    metric, label, width));
 }
 inline void check_labels(long rows, std::size_t labels, const char* metric) {
   if (static_cast<std::size_t>(rows) != labels)
-    throw ArgumentError(std::string(metric) + ": " + std::to_string(rows) + " outputs, but " + std::to_string(labels) +
-                        " labels");
+    throw ArgumentError(skein::text("{}: {} outputs, but {} labels", metric, rows, labels));
 }
 template <class A, class B> void check_targets(const Rows<A>& outputs, const Rows<B>& targets, const char* metric) {
   if (outputs.count != targets.count || outputs.width != targets.width)
-    throw ArgumentError(std::string(metric) + ": outputs (" + std::to_string(outputs.count) + ", " +
-                        std::to_string(outputs.width) + "), but targets (" + std::to_string(targets.count) + ", " +
-                        std::to_string(targets.width) + ")");
+    throw ArgumentError(skein::text("{}: outputs ({}, {}), but targets ({}, {})", metric, outputs.count, outputs.width,
+                                    targets.count, targets.width));
 }
 }  // namespace detail
 
@@ -65,16 +63,16 @@ class Accuracy {
 class TopK {
  public:
   explicit TopK(int k = 5) : k_(k) {
-    if (k < 1) throw ArgumentError("top-k accuracy of k = " + std::to_string(k) + ": k is at least 1");
-    const std::string text = "top-" + std::to_string(k);
+    if (k < 1) throw ArgumentError(skein::text("top-k accuracy of k = {}: k is at least 1", k));
+    const std::string text = skein::text("top-{}", k);
     length_ = text.copy(name_.data(), name_.size());
   }
   std::string_view name() const { return {name_.data(), length_}; }
   /// Throws ArgumentError where there are fewer than k.
   void check_outputs(int outputs) const {
     if (k_ > outputs)
-      throw ArgumentError("top-k accuracy of k = " + std::to_string(k_) + ": the outputs are of " + std::to_string(outputs) +
-                          " classes, and k is at most that");
+      throw ArgumentError(
+          skein::text("top-k accuracy of k = {}: the outputs are of {} classes, and k is at most that", k_, outputs));
   }
   template <class Scalar> void add(Rows<Scalar> outputs, Labels labels) {
     detail::check_labels(outputs.count, labels.size(), "top-k accuracy");

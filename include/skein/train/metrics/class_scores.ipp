@@ -9,10 +9,10 @@
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE ClassCounts::ClassCounts(std::string_view name, int of, double threshold)
-    : name_(std::string(name) + (of < 0 ? "" : " of " + std::to_string(of))), class_(of), threshold_(threshold) {}
+    : name_(std::string(name) + (of < 0 ? "" : text(" of {}", of))), class_(of), threshold_(threshold) {}
 
 SKEIN_INLINE void ClassCounts::check_outputs(int classes) const {
-  if (class_ >= classes) throw ArgumentError(name_ + ": there are " + std::to_string(classes) + " classes, numbered from 0");
+  if (class_ >= classes) throw ArgumentError(text("{}: there are {} classes, numbered from 0", name_, classes));
 }
 
 SKEIN_INLINE void ClassCounts::refuse_target(double target) const {

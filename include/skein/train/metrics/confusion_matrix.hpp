@@ -28,8 +28,7 @@ class ConfusionMatrix {
   /// Throws ArgumentError where there are not as many as classes.
   void check_outputs(int outputs) const {
     if (outputs != classes_)
-      throw ArgumentError("confusion matrix of " + std::to_string(classes_) + " classes: the outputs have " +
-                          std::to_string(outputs));
+      throw ArgumentError(skein::text("confusion matrix of {} classes: the outputs have {}", classes_, outputs));
   }
 
   /// Outputs that are NaN have no prediction and are left out.

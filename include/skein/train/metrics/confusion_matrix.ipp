@@ -13,7 +13,7 @@ namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE ConfusionMatrix::ConfusionMatrix(int classes) : classes_(classes) {
   if (classes < 1 || classes > 32768)
-    throw ArgumentError("a confusion matrix of " + std::to_string(classes) + " classes: 1 to 32768 are possible");
+    throw ArgumentError(skein::text("a confusion matrix of {} classes: 1 to 32768 are possible", classes));
   counts_.resize(static_cast<std::size_t>(classes) * static_cast<std::size_t>(classes));
 }
 
@@ -22,8 +22,7 @@ SKEIN_INLINE ConfusionMatrix::ConfusionMatrix(std::vector<std::string> names) : 
 }
 
 SKEIN_INLINE void ConfusionMatrix::refuse_class(int c) const {
-  throw ArgumentError("confusion matrix: there is no class " + std::to_string(c) + ": classes are numbered from 0 to " +
-                      std::to_string(classes_ - 1));
+  throw ArgumentError(skein::text("confusion matrix: there is no class {}: classes are numbered from 0 to {}", c, classes_ - 1));
 }
 
 SKEIN_INLINE std::string ConfusionMatrix::class_name(int c) const {

@@ -29,10 +29,10 @@ template <class Reduce> void gather_samples(std::vector<double>& samples, std::s
   const std::size_t each = counts[1] > 0 ? static_cast<std::size_t>(counts[0] / counts[1]) : 0;
   const auto wanted = static_cast<double>(each);  // equal on all ranks where the sum of squares is that of equal ones
   if (counts[2] > 0 || wanted * counts[1] != counts[0] || wanted * counts[0] != counts[3])
-    throw ArgumentError("the metric '" + std::string(name) + "' has kept " + std::to_string(samples.size()) + " numbers of " +
-                        std::to_string(rows.size()) +
-                        " rows on this rank: samples() has as many numbers of each row that add() was given, also of a row that "
-                        "does not count (NaN, for example)");
+    throw ArgumentError(
+        text("the metric '{}' has kept {} numbers of {} rows on this rank: samples() has as many numbers of each row that add() "
+             "was given, also of a row that does not count (NaN, for example)",
+             name, samples.size(), rows.size()));
   std::vector<double> whole(each * static_cast<std::size_t>(all));
   for (std::size_t i = 0; i < rows.size(); ++i)
     std::copy_n(samples.data() + i * each, each, whole.data() + static_cast<std::size_t>(rows[i]) * each);

@@ -36,9 +36,10 @@ struct SumShards {
     const long n = static_cast<long>(batch.global_count);
     const auto wanted = plan::shard_begin(n, s.total, s.end) - plan::shard_begin(n, s.total, s.begin);
     if (batch.count != wanted)
-      throw ArgumentError("Reproducible: of a batch of " + std::to_string(n) + " this rank's virtual shards have " +
-                          std::to_string(wanted) + " samples, it is given " + std::to_string(batch.count) +
-                          ": give data::Loader .shards = " + std::to_string(Parts::PolicyState::virtual_shards));
+      throw ArgumentError(
+          text("Reproducible: of a batch of {} this rank's virtual shards have {} samples, it is given {}: give data::Loader "
+               ".shards = {}",
+               n, wanted, batch.count, Parts::PolicyState::virtual_shards));
   }
 };
 
