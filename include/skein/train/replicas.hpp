@@ -57,14 +57,20 @@ template <class PolicyState> std::size_t ranks_of_replica(const PolicyState& sta
 
 SKEIN_BEGIN_COLD
 
-/// Where all ranks have whole models that the policy keeps the same: a hash of the weights, with which a fit begins.
-template <class TrainStep> void describe_weights(TrainStep& train_step, NamedValues& to) {
+/// Where all ranks have whole models that the policy keeps the same: a hash of the weights, with which a fit begins. Of a policy
+/// that makes them one at the end of a fit, where no step was made since the last end, `steps` steps in all: behind a step, as of
+/// a fit that an exception broke off, ranks have weights of their own by right.
+template <class TrainStep> void describe_weights(TrainStep& train_step, std::int64_t steps, NamedValues& to) {
   using PolicyState = std::remove_cvref_t<decltype(train_step.policy_state())>;
-  if constexpr (!parallel::SplitsModel<PolicyState>)
-    if (train_step.policy_state().same_weights() == parallel::SameWeights::after_step) {
+  if constexpr (!parallel::SplitsModel<PolicyState>) {
+    const parallel::SameWeights same = train_step.policy_state().same_weights();
+    const bool since_fit =
+        !parallel::ServesUpdates<PolicyState> && same == parallel::SameWeights::after_fit && train_step.steps() == steps;
+    if (same == parallel::SameWeights::after_step || since_fit) {
       const std::uint64_t hash = detail::hash_of_weights(train_step);
       to.add_hash("the model with which it begins", &hash, sizeof(hash));
     }
+  }
 }
 
 /// Throws CommError, on all ranks, where replicas that the policy promises to be equal are not: it names the first parameter that
