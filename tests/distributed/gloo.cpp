@@ -119,10 +119,14 @@ TEST_CASE("gloo: a rank that does not arrive within the deadline is named on eve
   std::vector<float> data(5000);
   const std::string text = thrown([&] {
     world.barrier();
-    char given_up = 0;
-    if (world.rank() == 0) std::this_thread::sleep_for(300ms), world.set_deadline(0.4);  // the others are there by then
-    if (world.rank() == 1) MPI_Recv(&given_up, 1, MPI_CHAR, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    world.all_reduce(data);
+    char other = 0;
+    if (world.rank() == 1) MPI_Recv(&other, 1, MPI_CHAR, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // rank 0 has given up
+    auto request = world.start_all_reduce(data);
+    if (world.rank() > 1) MPI_Send("x", 1, MPI_CHAR, 0, 8, MPI_COMM_WORLD);
+    for (int r = 2; world.rank() == 0 && r < world.size(); ++r)  // the others are there
+      MPI_Recv(&other, 1, MPI_CHAR, r, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (world.rank() == 0) world.set_deadline(0.4);
+    request.wait();
   });
   if (world.rank() == 0) MPI_Send("x", 1, MPI_CHAR, 1, 7, MPI_COMM_WORLD);
   CHECK_THAT(text, Equals("all_reduce(Sum) of 5000 float (call 1): rank 1 did not arrive within 0.4 s"));
@@ -137,8 +141,9 @@ TEST_CASE("gloo: a message without a counterpart is named") {
   int x = 0;
   const std::string text = thrown([&] {
     if (world.rank() == 0) world.recv(std::span(&x, 1), 1, 3);
-    else std::this_thread::sleep_for(800ms);
+    else MPI_Recv(&x, 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // rank 0 has given up
   });
+  for (int r = 1; world.rank() == 0 && r < world.size(); ++r) MPI_Send(&x, 1, MPI_INT, r, 7, MPI_COMM_WORLD);
   if (world.rank() == 0) CHECK_THAT(text, Equals("recv from rank 1 (tag 3) on rank 0: no counterpart within 0.4 s"));
   MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -256,12 +261,12 @@ TEST_CASE("gloo: what fails in a step of one process is named on the others", "[
   const cases::Case usual{.threads = 2};
   cases::Case other = usual;
   const auto fit = [&] {
-    return of_all(shared, 1,
+    return of_all(shared, 2.5,
                   [&](auto& world) { cases::fit(sk::parallel::DataParallel{world}, world.rank() == 1 ? other : usual); });
   };
   SECTION("a rank that stands still for longer than the deadline") {
-    other.sleep = 2;
-    CHECK_THAT(fit(), Contains("rank 1 did not arrive within 1 s"));
+    other.stands_still = [] { std::this_thread::sleep_for(6s); };
+    CHECK_THAT(fit(), Contains("rank 1 did not arrive within 2.5 s"));
   }
   SECTION("a rank that has fewer epochs, and another rate") {
     other.epochs = 1;
@@ -276,9 +281,9 @@ TEST_CASE("gloo: what fails in a step of one process is named on the others", "[
   }
   SECTION("a call that one rank makes alone") {
     const support::TemporaryFolder folder;
-    const std::string text = of_all(shared, 1, [&](auto& world) {
+    const std::string text = of_all(shared, 2.5, [&](auto& world) {
       cases::call_alone(sk::parallel::DataParallel{world}, world.rank(), cases::Alone::save_in_fit, 1, folder / "never written");
-      if (world.rank() != 0) std::this_thread::sleep_for(1800ms);
+      if (world.rank() != 0) std::this_thread::sleep_for(6s);
     });
     if (rank == 0) CHECK_THAT(text, Contains(cases::alone_text(cases::Alone::save_in_fit, size)));
   }

@@ -50,7 +50,7 @@ TEST_CASE("calls of processes that do not match are named, the same on all, and 
   const std::size_t step = std::getenv("SKEIN_ALL_CASES") ? 1 : 3;
   std::size_t cases = 0, faults = 0;
   for (std::size_t i = static_cast<std::size_t>(size) % step; i < all.size(); i += step) {
-    const std::string fault = told_of(all[i], memory).fault(all[i], 5);
+    const std::string fault = told_of(all[i], memory).fault(all[i], 12);
     ++cases;
     faults += !fault.empty();
     if (rank == 0 && !fault.empty()) std::printf("%s: %s\n", memory ? "memory" : "messages", fault.c_str());

@@ -3,13 +3,11 @@
 // thrown first. Each of these used to leave the other threads of its rank in a barrier for ever.
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <functional>
 #include <limits>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <skein/data/in_memory.hpp>
@@ -60,8 +58,8 @@ struct Case {
   long samples = 64, batch = 32;
   int epochs = 2, threads = 1;
   bool wrong_label = false;
-  float value = 0;   ///< of every eighth sample: one that a layer or the loss throws at
-  double sleep = 0;  ///< seconds, before the second epoch
+  float value = 0;                       ///< of every eighth sample: one that a layer or the loss throws at
+  std::function<void()> stands_still{};  ///< before the second epoch
   float lr = 0.01f;
   std::uint64_t model_seed = 5;
   bool validate = false;
@@ -70,9 +68,9 @@ struct Case {
 };
 
 struct Sleeper {
-  double seconds;
-  void on_epoch_begin(int epoch, sk::train::FitControl&) {
-    if (epoch == 2 && seconds > 0) std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+  std::function<void()> stands_still;
+  void on_epoch_begin(int epoch, sk::train::FitControl&) const {
+    if (epoch == 2) stands_still();
   }
 };
 
@@ -115,7 +113,7 @@ template <class Policy> void fit(const Policy& policy, const Case& c, sk::Execut
   sk::Trainer trainer{model, ThrowingLoss{}, sk::optim::Sgd{.lr = c.lr}, policy};
   sk::FitOptions o{
       .epochs = c.epochs, .batch = c.batch, .progress = false, .threads = c.threads, .compute = {.execution = execution}};
-  if (c.sleep > 0) o.callbacks.add(Sleeper{c.sleep});
+  if (c.stands_still) o.callbacks.add(Sleeper{c.stands_still});
   if (c.validate) o.validate = data;
   if (c.change) c.change(o);
   if (c.meddle) o.callbacks.add(Meddler{&model, c.meddle});

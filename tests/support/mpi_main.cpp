@@ -52,11 +52,18 @@ class Watchdog {
     wake_.notify_all();
     thread_.join();
   }
+  /// This rank's cases are done: a rank that is not has time to name itself, before this one ends all.
+  void wait_for_others() {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
 
  private:
   void watch(int rank, double seconds) {
     std::unique_lock lock(mutex_);
-    if (wake_.wait_for(lock, std::chrono::duration<double>(seconds), [this] { return done_; })) return;
+    const auto is_done = [this] { return done_; };
+    if (wake_.wait_for(lock, std::chrono::duration<double>(seconds), is_done)) return;
+    if (has_ended_ && wake_.wait_for(lock, std::chrono::seconds(20), is_done)) return;
     const std::lock_guard name_lock(current_mutex);
     std::fprintf(stderr, "watchdog: rank %d is still in \"%s\" after %g seconds\n", rank, current_case.c_str(), seconds);
     std::fflush(stderr);
@@ -65,7 +72,7 @@ class Watchdog {
 
   std::mutex mutex_;
   std::condition_variable wake_;
-  bool done_ = false;
+  bool done_ = false, has_ended_ = false;
   std::thread thread_;
 };
 
@@ -92,11 +99,12 @@ int main(int argc, char** argv) {
 
   int failed = 0;
   {
-    const Watchdog watchdog(rank, deadline());
+    Watchdog watchdog(rank, deadline());
     std::ostringstream quiet;
     std::streambuf* const out = std::cout.rdbuf();
     if (rank != 0) std::cout.rdbuf(quiet.rdbuf());
     failed = session.run();
+    watchdog.wait_for_others();
     std::cout.rdbuf(out);
     if (rank != 0 && failed != 0) std::cout << "---- rank " << rank << "\n" << quiet.str() << std::flush;
     int any = 0;

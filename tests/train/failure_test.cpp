@@ -549,7 +549,7 @@ TEST_CASE("the ranks of a fit agree by one collective, in less than a millisecon
   double seconds = 1;
   const long count = collectives([&](auto& world) {
     sk::parallel::CommPolicyState<sk::Counted<sk::ThreadComm>, float, sk::Cpu> state{world, {}};
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 200; ++i) {  // on a busy machine one of them at least is not held up
       const auto begin = std::chrono::steady_clock::now();
       sk::train::Agreement own;
       sk::train::describe(sk::FitOptions{}, own.all);
@@ -559,7 +559,7 @@ TEST_CASE("the ranks of a fit agree by one collective, in less than a millisecon
         seconds = std::min(seconds, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
     }
   });
-  CHECK(count == 20);
+  CHECK(count == 200);
   CHECK(seconds < 1e-3);
 }
 

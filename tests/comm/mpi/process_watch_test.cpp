@@ -44,7 +44,8 @@ TEST_CASE("a call of MPI that takes long is said, with the rank") {
   const std::string said = support::said(folder, [&] {
     { const comm::LongWait brief("MPI_Comm_dup", 1, 60); }
     const comm::LongWait wait("MPI_Comm_split", 2, 0.02);
-    std::this_thread::sleep_for(100ms);
+    for (int i = 0; i < 20000 && support::read_text(folder / "said").find("waited 0.04 s") == std::string::npos; ++i)
+      std::this_thread::sleep_for(1ms);
   });
   CHECK_THAT(said,
              Contains("skein: rank 2 has waited 0.02 s in MPI_Comm_split, a call of all ranks") && Contains("waited 0.04 s"));

@@ -28,9 +28,9 @@ def fault(program, start, transport, threads, name):
         line = re.search(rf"^rank {rank} of {ranks}, after ([0-9.]+) s: (.*)$", done.stdout, re.MULTILINE)
         if not line:
             return f"rank {rank} says nothing\n{done.stdout}"
-        if ("rank 1 is gone: its process ended" if name == "KILL" else "rank 1 did not arrive within 1 s") not in line[2]:
+        if ("rank 1 is gone: its process ended" if name == "KILL" else "rank 1 did not arrive within 3 s") not in line[2]:
             return f"rank {rank} is told: {line[2]}"
-        if float(line[1]) > 10:  # 1.3 s where cores are free
+        if float(line[1]) > 20:  # 1.3 s, or 3.8 s where the rank is stopped, where cores are free
             return f"rank {rank} is told after {line[1]} s"
     return None
 

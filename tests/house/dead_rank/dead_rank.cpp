@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <skein/mpi.hpp>
 #include <skein/parallel/server/parameter_server.hpp>
@@ -32,7 +33,7 @@ struct Signal {
 
 sk::CommOptions options_of(const std::string& transport, int signal) {
   sk::CommOptions o;
-  o.deadline = signal == SIGKILL ? 60 : 1;  // who has died is not waited for
+  o.deadline = signal == SIGKILL ? 60 : 3;  // who has died is not waited for
   o.shared_memory = transport == "memory" || transport == "pages" || transport == "levels" || transport == "server";
   o.order = transport == "native" || transport == "levels" ? sk::ReductionOrder::native : sk::ReductionOrder::ranks;
   o.node_size = transport == "levels" ? 2 : 0;
@@ -67,7 +68,7 @@ void sum_in_pages(sk::MpiComm& world, int signal) {
 int main(int argc, char** argv) {
   if (argc < 4) return 2;
   sk::MpiComm world{argc, argv, options_of(argv[1], std::atoi(argv[3]))};
-  const pid_t other = world.broadcast(::getpid(), 1);
+  const std::vector<pid_t> processes = world.all_gather(::getpid());
   const int rank = world.rank(), last = world.size() - 1;
   std::string text = "nothing";
   second_epoch = Clock::now();  // of a server, which has no epochs
@@ -81,8 +82,9 @@ int main(int argc, char** argv) {
   std::printf("rank %d of %d, after %.1f s: %s\n", rank, last + 1, seconds, text.c_str());
   std::fflush(stdout);
   if (rank == 0) {
-    ::sleep(1);  // the rest may still be told
-    ::kill(other, SIGKILL);
+    for (int r = 2; r <= last; ++r)  // the rest may still be told
+      for (int i = 0; i < 1000 && ::kill(processes[static_cast<std::size_t>(r)], 0) == 0; ++i) ::usleep(10000);
+    ::kill(processes[1], SIGKILL);
   }
   ::_exit(0);  // MPI_Finalize would wait for the dead
 }
