@@ -201,7 +201,9 @@ class GlooEngine final : Progress {
         continue;
       }
       timer.start();
-      if (timer.over()) overdue(message);
+      if (!timer.over()) continue;
+      if (guarded_step()) timer.stop();  // it came while this rank stood still
+      else if (!is_done()) overdue(message);
     }
   }
   /// True where no time is to be looked at. `turn`: how often nothing has moved; of a collective in shared memory, that a sleep

@@ -206,6 +206,7 @@ SKEIN_MPI_INLINE void MpiEngine::check(Deadline& timer, const Ticket* message) {
   if (notes()) serve([&] { return waiting_text(message); });
   look_for_the_gone(message);
   if (!timer.over()) return;
+  if (guarded_step()) return timer.stop();  // it came while this rank stood still
   const std::string text = waiting_text(message) + ": ";
   const std::string within = " within " + seconds_text(timer.limit());
   if (message) {

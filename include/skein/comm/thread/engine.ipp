@@ -150,7 +150,7 @@ SKEIN_INLINE void ThreadEngine::check(Deadline& timer, const Message* message) {
   look_for_who_left(message);
   if (has_come(message)) return;
   timer.start();
-  if (!timer.over()) return;
+  if (!timer.over() || has_come(message)) return;  // this rank may have stood still since it looked
   const std::string within = " within " + seconds_text(timer.limit());
   if (message) fail(message_text(*message) + "no counterpart" + within);
   const bool absent = need_.which == Team::Posted;
