@@ -24,8 +24,8 @@ SKEIN_INLINE int target_length(std::size_t values, std::size_t samples, long eac
   if (count > 0 && values > 0 && values % count == 0) return static_cast<int>(values / count);
   std::string text = skein::text("from_tensors: {} target values cannot belong to {} samples", values, count);
   if (each == 1 && values > 0 && values < count && count % values == 0)
-    text += ": if a sample has " + std::to_string(count / values) + " values, say so: from_tensors(x, sk::Extents{1, {" +
-            std::to_string(count / values) + "}}, y)";
+    text += skein::text(": if a sample has {} values, say so: from_tensors(x, sk::Extents{1, {{}}}, y)", count / values,
+                        count / values);
   throw ShapeError(text);
 }
 

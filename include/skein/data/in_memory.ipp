@@ -33,8 +33,8 @@ SKEIN_INLINE std::int64_t count_samples(const Extents& sample, const Target& tar
   std::string text =
       skein::text("{}{} samples need {}{}, {} are given", set, size, size * each, (labels ? " labels" : " target values"), there);
   if (count == 1 && each == 1 && there > 0 && size > there && size % there == 0)
-    text += ": if a sample has " + std::to_string(size / there) + " values, say so: from_tensors(x, sk::Extents{1, {" +
-            std::to_string(size / there) + "}}, y)";
+    text +=
+        skein::text(": if a sample has {} values, say so: from_tensors(x, sk::Extents{1, {{}}}, y)", size / there, size / there);
   throw ShapeError(text);
 }
 

@@ -103,9 +103,9 @@ template <class Model> std::string summary(const Model&) { return summary<Model>
 template <class Model, class Loss, class Run, class... Optimizer>
 requires(sizeof...(Optimizer) < 2) std::string summary(Executor<Model, Loss, Run>& executor, const Optimizer&... optimizer) {
   const MemoryPlan m = executor.memory_plan();
-  std::string t = nn::detail::summary_of<Model>(executor.run_of(0).first_trained) + "memory for " +
-                  std::to_string(executor.capacity()) + " samples on " + std::string(Model::device::name) +
-                  (on_host<typename Model::device> ? "" : skein::text(" {}", executor.model().where().ordinal)) + ": ";
+  std::string t = nn::detail::summary_of<Model>(executor.run_of(0).first_trained) +
+                  text("memory for {} samples on {}{}: ", executor.capacity(), Model::device::name,
+                       on_host<typename Model::device> ? "" : text(" {}", executor.model().where().ordinal));
   auto item = [&, first = true](const char* what, std::size_t bytes) mutable {
     if (bytes == 0) return;
     t += (std::exchange(first, false) ? "" : ", ") + std::string(what) + " " +

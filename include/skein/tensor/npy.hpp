@@ -90,8 +90,8 @@ Tensor<S, R, Cpu> npy_tensor(const NpyHeader& h, NpyTypes types, const std::stri
                          shape_text(h.extents.data(), static_cast<int>(h.extents.size())), R));
   if (types == NpyTypes::exact && (h.kind != npy_kind<S>() || h.width != static_cast<int>(sizeof(S))))
     throw FileError(path, base,
-                    "holds values of type " + h.type() + ", " + npy_kind<S>() + std::to_string(sizeof(S)) +
-                        " was asked for: ask for its type, or convert with NpyTypes::convert");
+                    text("holds values of type {}, {}{} was asked for: ask for its type, or convert with NpyTypes::convert",
+                         h.type(), npy_kind<S>(), sizeof(S)));
   Dims<R> extents;
   for (int i = 0; i < R; ++i) extents.e[i] = h.extents[static_cast<std::size_t>(h.fortran ? R - 1 - i : i)];
   Tensor<S, R, Cpu> t(extents);

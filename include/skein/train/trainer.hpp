@@ -13,6 +13,7 @@
 #include "../data/loader.hpp"
 #include "../tensor/tensor.hpp"
 #include "agreement.hpp"
+#include "check_fit.hpp"
 #include "check_served.hpp"
 #include "data_check.hpp"
 #include "fit_loop.hpp"

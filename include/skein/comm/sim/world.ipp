@@ -209,7 +209,7 @@ SKEIN_INLINE std::string SimWorld::standstill() {
   std::string text = "the simulation stands still:";
   for (int r = 0; r < size(); ++r) {
     Rank& me = of(r);
-    text += (r ? "; rank " : " rank ") + std::to_string(r);
+    text += skein::text("{} rank {}", r ? ";" : "", r);
     if (turn_.gone(r)) text += " has returned";
     else if (me.waits && me.waits->message < 0)
       text += skein::text(" waits in {} (call {})", describe(post_of(me).signature), me.waits->number - 1);

@@ -104,7 +104,7 @@ inline ThreadStreams& thread_streams() {
 }
 inline std::size_t index_of(Cuda device) {
   if (device.ordinal < 0 || device.ordinal >= most_devices)
-    throw ArgumentError("Cuda{" + std::to_string(device.ordinal) + "} is no ordinal of a GPU");
+    throw ArgumentError(text("Cuda{{}} is no ordinal of a GPU", device.ordinal));
   return static_cast<std::size_t>(device.ordinal);
 }
 }  // namespace detail

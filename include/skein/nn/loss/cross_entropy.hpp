@@ -51,8 +51,9 @@ struct CrossEntropy {
   void check(long classes) const {
     check_class_weights("CrossEntropy", table(), classes);
     if (!(label_smoothing >= 0 && label_smoothing < 1))
-      throw ArgumentError("CrossEntropy{.label_smoothing = " + std::to_string(label_smoothing) +
-                          "}: smoothing is a share, from 0 to 1, and with 1 nothing would be left of the label");
+      throw ArgumentError(text(
+          "CrossEntropy{.label_smoothing = {}}: smoothing is a share, from 0 to 1, and with 1 nothing would be left of the label",
+          label_smoothing));
   }
 };
 

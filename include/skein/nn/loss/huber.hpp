@@ -28,7 +28,7 @@ struct Huber {
   template <class Scalar, class Device> double weight(const LossCall<Scalar, Device>& call) const { return element_weight(call); }
   /// Throws ArgumentError for a delta that is not positive.
   template <class Scalar, class Device> LossSums operator()(const LossCall<Scalar, Device>& call) const {
-    if (!(delta > 0)) throw ArgumentError("Huber{.delta = " + std::to_string(delta) + "}: delta must be positive");
+    if (!(delta > 0)) throw ArgumentError(text("Huber{.delta = {}}: delta must be positive", delta));
     return vector_loss(call, HuberDifference<Scalar>{static_cast<Scalar>(delta)});
   }
 };
