@@ -141,6 +141,9 @@ TEST_CASE("triples that do not fit are named") {
           A::from_triples(2, 2, std::vector{0, 2}, std::vector{0, 0}, std::vector{1.f, 1.f});
         }) == "Csr::from_triples: entry 1 is in row 2 of 2");
   CHECK(text_of([] {
+          A::from_triples(2, 2, std::vector<char>{1, 2}, std::vector<char>{0, 0}, std::vector{1.f, 1.f});
+        }) == "Csr::from_triples: entry 1 is in row 2 of 2");
+  CHECK(text_of([] {
           A::from_triples(2, 2, std::vector{0, 1}, std::vector{0, -1}, std::vector{1.f, 1.f});
         }) == "Csr::from_triples: entry 1 is in column -1 of 2");
   CHECK(text_of([] {

@@ -78,9 +78,9 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
                             c.size(), weights, (pattern ? " (no values for a pattern)" : "")));
     Tensor<Offset, 1, Cpu> offsets(dims(rows + 1));
     for (long k = 0; k < n; ++k) {
-      if (!within(r[at(k)], rows)) detail::throw_entry("Csr::from_triples", k, text(" is in row {} of {}", r[at(k)], rows));
+      if (!within(r[at(k)], rows)) detail::throw_entry("Csr::from_triples", k, text(" is in row {} of {}", +r[at(k)], rows));
       if (!within(c[at(k)], columns))
-        detail::throw_entry("Csr::from_triples", k, text(" is in column {} of {}", c[at(k)], columns));
+        detail::throw_entry("Csr::from_triples", k, text(" is in column {} of {}", +c[at(k)], columns));
       ++offsets.data()[static_cast<long>(r[at(k)]) + 1];
     }
     for (long i = 0; i < rows; ++i) offsets.data()[i + 1] = static_cast<Offset>(offsets.data()[i + 1] + offsets.data()[i]);
@@ -260,7 +260,7 @@ template <class Scalar_, class Device_ = Cpu, class Index_ = std::int32_t> class
     for (long i = 0; i < rows_; ++i)
       for (long k = offsets_.data()[i]; k < offsets_.data()[i + 1]; ++k) {
         if (!within(indices_.data()[k], columns_))
-          detail::throw_entry("Csr", k, text(" is in column {} of {}", indices_.data()[k], columns_));
+          detail::throw_entry("Csr", k, text(" is in column {} of {}", +indices_.data()[k], columns_));
         if (k > offsets_.data()[i] && indices_.data()[k] <= indices_.data()[k - 1])
           detail::throw_entry(
               "Csr", k, text(" in row {} does not stand behind its neighbour: columns rise, Csr::from_triples sorts them", i));

@@ -208,6 +208,7 @@ TEST_CASE("a target that is no class is named by its sample", "[nn]") {
   CHECK(wrong(5).find("sample 4 has the label 5; the network has 5 outputs") != std::string::npos);
   CHECK(wrong(-1).find("sample 4 has the label -1") != std::string::npos);
   CHECK(wrong(1.5).find("sample 4 has the class number 1.5") != std::string::npos);
+  CHECK(wrong(5e9).find("sample 4 has the class number 5000000000:") != std::string::npos);
   CHECK_FALSE(wrong(std::nan("")).empty());
   CHECK(wrong(4).empty());
 }

@@ -65,7 +65,7 @@ SKEIN_INLINE int open_shared_file(const char* text) {
   unsigned long long numbers = 0;
   int pid = 0, descriptor = 0;
   if (std::sscanf(text, "%llx:%d:%d", &numbers, &pid, &descriptor) != 3 || numbers != process_numbers()) return -1;
-  return ::open((skein::text("/proc/{}/fd/{}", pid, descriptor)).c_str(), O_RDWR | O_CLOEXEC);
+  return ::open(skein::text("/proc/{}/fd/{}", pid, descriptor).c_str(), O_RDWR | O_CLOEXEC);
 }
 
 SKEIN_INLINE void forget_shared_file(const char* text) {

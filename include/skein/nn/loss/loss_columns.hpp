@@ -39,7 +39,9 @@ template <class Scalar> struct ClassNumbers {  // (count) of the first column of
 };
 /// A target of that sample that is none.
 [[noreturn]] inline void refuse_class_number(const std::string& sample, double value, long classes) {
-  throw ArgumentError(text("{} has the class number {}: give whole numbers from 0 to {}", sample, value, classes - 1));
+  const bool whole = value > -1e15 && value < 1e15 && value == static_cast<double>(static_cast<long long>(value));
+  throw ArgumentError(text("{} has the class number {}: give whole numbers from 0 to {}", sample,
+                           whole ? text("{}", static_cast<long long>(value)) : text("{}", value), classes - 1));
 }
 }  // namespace detail
 
