@@ -34,6 +34,9 @@ TEST_CASE("the quota of a container whose system has control groups of version 1
   const std::string groups = "5:memory:/docker/b5\n4:cpu,cpuacct:/docker/b5\n3:cpuset:/\n0::/\n", cpu = root + "/cpu,cpuacct";
   CHECK(quota_of({{own, groups}, {cpu + "/cpu.cfs_quota_us", "-1\n"}, {cpu + "/cpu.cfs_period_us", "100000\n"}}) == 0);
   CHECK(quota_of({{own, groups}, {cpu + "/cpu.cfs_quota_us", "600000\n"}, {cpu + "/cpu.cfs_period_us", "100000\n"}}) == 6);
+  CHECK(quota_of({{own, "3:cpuacct,cpu:/docker/b5\n"},
+                  {root + "/cpu/cpu.cfs_quota_us", "300000\n"},
+                  {root + "/cpu/cpu.cfs_period_us", "100000\n"}}) == 3);
   CHECK(quota_of({{own, "2:cpuacct:/b\n1:cpu:/b\n"},
                   {root + "/cpu/b/cpu.cfs_quota_us", "50000\n"},
                   {root + "/cpu/b/cpu.cfs_period_us", "10000\n"},

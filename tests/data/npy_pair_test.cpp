@@ -5,12 +5,14 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
@@ -176,6 +178,32 @@ TEST_CASE("A pair that is written over stays as it was for who has mapped it, an
   to_npy(Removes{folder / "none"}, x, y, PackedAs::floats);
   CHECK(served(from_npy<float>(x, y)).labels == std::vector<std::int32_t>(70, 2));
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) CHECK(file.path().extension() == ".npy");
+}
+
+TEST_CASE("A pair that is written again and again is always there, whole, for who opens it") {
+  const support::TemporaryFolder folder;
+  const std::string x = folder / "x.npy", y = folder / "y.npy";
+  const auto pair = [&](int v) {
+    to_npy(from_tensors(std::vector<float>(4, static_cast<float>(v)), sk::Extents{1, {1}}, std::vector<int>(4, v)), x, y,
+           PackedAs::floats);
+  };
+  pair(0);
+  std::atomic<bool> over{false};
+  std::thread writes([&] {
+    for (int v = 1; !over; ++v) pair(v % 1000);
+  });
+  std::string wrong;
+  bool mixed = false;
+  for (int i = 0; i < 100 && wrong.empty() && !mixed; ++i) {
+    wrong = support::thrown<sk::FileError>([&] {
+      const Served pair_now = served(from_npy<float>(x, y));
+      mixed = mixed || static_cast<int>(pair_now.x[0]) != pair_now.labels[0];
+    });
+  }
+  over = true;
+  writes.join();
+  CHECK(wrong.empty());
+  CHECK_FALSE(mixed);
 }
 
 TEST_CASE("Targets that are read beside samples which another has replaced meanwhile are not taken") {

@@ -5,6 +5,7 @@
 
 #include <skein/mpi.hpp>
 #include <skein/parallel/data/reproducible.hpp>
+#include <skein/parallel/server/parameter_server.hpp>
 
 #include <catch2/catch.hpp>
 
@@ -118,29 +119,57 @@ TEST_CASE("a call of all ranks that one process makes alone is named, and who ha
   if (rank == 0) CHECK_THAT(text, Catch::Contains(cases::alone_text(what, size)));
 }
 
+namespace {
+/// Stops all ranks together, for five seconds, from 50 ms after this call of all.
+class StopsAll {
+ public:
+  explicit StopsAll(sk::MpiComm& world) {
+    const std::vector<pid_t> ranks = world.all_gather(::getpid());
+    world.barrier();
+    if (world.rank() != 0) return;
+    child_ = support::start_process([ranks] {
+      ::usleep(50000);
+      for (const pid_t r : ranks) ::kill(r, SIGSTOP);
+      ::usleep(5000000);
+      for (const pid_t r : ranks) ::kill(r, SIGCONT);
+      return std::string("let run");
+    });
+  }
+  std::string end() { return child_ ? support::wait_for(*child_) : "let run"; }
+
+ private:
+  std::optional<support::Child> child_;
+};
+/// A second of time in which this rank runs.
+void works_for_a_second() {
+  for (int i = 0; i < 100; ++i) ::usleep(10000);
+}
+}  // namespace
+
 TEST_CASE("ranks that were stopped together, for longer than the deadline, go on", "[distributed]") {
   int size = 1;
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size != 2) return;
   const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
-  const std::string text = of_all(transport, 4, [](sk::MpiComm& world) {
-    const std::vector<pid_t> ranks = world.all_gather(::getpid());
-    world.barrier();
-    std::optional<support::Child> stops;
-    if (world.rank() == 0)
-      stops = support::start_process([ranks] {
-        ::usleep(50000);
-        for (const pid_t r : ranks) ::kill(r, SIGSTOP);
-        ::usleep(5000000);
-        for (const pid_t r : ranks) ::kill(r, SIGCONT);
-        return std::string("let run");
-      });
-    for (int i = 0; world.rank() == 1 && i < 100; ++i) ::usleep(10000);  // the other waits before and after both stand still
-    const int sum = world.all_reduce(world.rank() + 1);
-    const std::string stopped = stops ? support::wait_for(*stops) : "let run";
-    throw std::runtime_error(std::to_string(sum) + ", " + stopped);
-  });
-  CHECK(text == "3, let run");
+  CHECK(of_all(transport, 4, [](sk::MpiComm& world) {
+          StopsAll stops(world);
+          if (world.rank() == 1) works_for_a_second();  // the other waits before and after both stand still
+          const int sum = world.all_reduce(world.rank() + 1);
+          throw std::runtime_error(std::to_string(sum) + ", " + stops.end());
+        }) == "3, let run");
+}
+
+TEST_CASE("a parameter server that was stopped with its worker, for longer than the deadline, goes on", "[distributed]") {
+  int size = 1;
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (size != 2) return;
+  CHECK(of_all(Transport::memory, 4, [](sk::MpiComm& world) {
+          StopsAll stops(world);
+          cases::Case slow;
+          if (world.rank() == 0) slow.stands_still = works_for_a_second;
+          cases::fit(sk::parallel::ParameterServer{world}, slow);
+          throw std::runtime_error("done, " + stops.end());
+        }) == "done, let run");
 }
 
 TEST_CASE("an exception that passes through a call that was started ends the others at once", "[distributed]") {

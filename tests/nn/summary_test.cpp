@@ -180,3 +180,19 @@ TEST_CASE("blocks of Recompute within a frozen beginning are not made again", "[
   CHECK_THAT(frozen(1), Catch::Contains(again(block)) && Catch::Contains(", 2 layers frozen"));
   CHECK_THAT(frozen(2), !Catch::Contains("again") && !Catch::Contains("once more") && Catch::Contains(", 4 layers frozen"));
 }
+
+TEST_CASE("a block of Recompute that is frozen in part is made again whole", "[nn]") {
+  using Block = nn::Recompute<nn::Sequential<nn::Linear<8>, nn::Tanh, nn::Linear<4>>>;
+  sk::Model<nn::Sequential<Block, nn::Linear<2>>, sk::Shape<8>> model;
+  optim::Sgd sgd{.lr = 0.1f};
+  sgd.groups.rules.push_back(optim::frozen("0.0.*"));
+  const optim::BoundOptimizer optimizer{sgd, model};
+  sk::Executor executor{model, nn::CrossEntropy{}, {.capacity = 4, .threads = 1, .first_trained = optimizer.first_trained()}};
+  const std::string text = sk::summary(executor);
+  CAPTURE(text);
+  const auto layers = decltype(model)::program.layers();
+  const long block = layers[0].flops + layers[1].flops + layers[2].flops;
+  CHECK_THAT(text, Catch::Contains(", " + std::to_string(block) + " flops a sample once more in backward"));
+  CHECK_THAT(text, Catch::Contains("again in backward"));
+  CHECK_THAT(text, Catch::Contains(" layers frozen, without backward: 72 parameters, 0 of these flops"));
+}

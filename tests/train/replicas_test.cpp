@@ -49,6 +49,9 @@ struct ThrowsAfterStep {
     if (r.step == step) throw std::runtime_error("the sensor does not answer");
   }
 };
+struct ThrowsAtEnd {
+  void on_fit_end(const skein::History&) const { throw std::runtime_error("the disk is full"); }
+};
 /// What rank 0 of two hears from fits of three steps each, of which each begins as `before(number of the fit, rank, model)` says.
 template <class MakePolicy, class Before>
 std::string heard_of_fits(const MakePolicy& make, const Before& before, bool breaks = false) {
@@ -73,6 +76,29 @@ std::string heard_of_fits(const MakePolicy& make, const Before& before, bool bre
   return heard;
 }
 }  // namespace
+
+TEST_CASE("a callback that throws at the end of a fit, on one rank, does not make the next one differ", "[train]") {
+  namespace sk = skein;
+  const auto rows = sk::data::from_tensors(std::vector<float>(2 * 12, 1), sk::Extents{1, {2}}, std::vector<float>(12, 1));
+  std::string heard, thrown;
+  sk::spawn(2, [&](sk::ThreadComm& world) {
+    sk::Model<sk::nn::Linear<1>, sk::Shape<2>> model{sk::Seed{1}};
+    sk::Trainer trainer{model, sk::nn::Mse{}, sk::optim::Sgd{.lr = 0.01f},
+                        sk::parallel::DataParallel{world, sk::parallel::SyncEvery<2>{}}};
+    for (int fit = 0; fit < 2; ++fit) {
+      sk::FitOptions options{.epochs = 1, .batch = 4, .progress = false, .threads = 1};
+      if (fit == 0 && world.rank() == 0) options.callbacks = {ThrowsAtEnd{}};
+      try {
+        trainer.fit(rows, options);
+      } catch (const sk::CommError& e) {
+        if (world.rank() == 0) heard = e.what();
+        return;
+      } catch (const std::runtime_error& e) { thrown = e.what(); }
+    }
+  });
+  CHECK(thrown == "the disk is full");
+  CHECK(heard.empty());
+}
 
 TEST_CASE("a fit in which ranks drift is refused where one of them begins it with other weights than the others", "[train]") {
   namespace sk = skein;

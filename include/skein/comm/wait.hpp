@@ -88,6 +88,8 @@ inline bool wait_for(const Need& need, int spins, Reach reach, std::chrono::nano
 class AwakeClock {
  public:
   explicit AwakeClock(double longest) : longest_(longest) {}
+  /// For a wait of so many seconds.
+  static AwakeClock of(double deadline) { return AwakeClock(deadline < 2 ? deadline / 4 : 0.5); }
   double now();
 
  private:
@@ -97,7 +99,7 @@ class AwakeClock {
 /// The clock of one wait: started when the wait turns long, stopped when something has moved. Looked at every 20 ms or so.
 class Deadline {
  public:
-  explicit Deadline(double seconds) : seconds_(seconds), clock_(seconds < 2 ? seconds / 4 : 0.5) {}
+  explicit Deadline(double seconds) : seconds_(seconds), clock_(AwakeClock::of(seconds)) {}
   void start();
   void stop() { running_ = false; }
   double waited();

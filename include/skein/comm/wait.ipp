@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of wait.hpp.
 #pragma once
+#include <algorithm>
+
 #include "../core/clock.hpp"
+#include "../core/cpu_quota.hpp"
 #include "wait.hpp"
 
 namespace skein::inline SKEIN_ABI::comm {
@@ -28,7 +31,8 @@ SKEIN_INLINE std::string seconds_text(double s) {
 SKEIN_INLINE int spins_of(const std::vector<Cores>& cores) {
   Cores all;
   for (const Cores& c : cores) all.add(c);
-  return all.count() >= static_cast<int>(cores.size()) ? 3000 : 0;
+  const int quota = cpu_quota(), count = quota > 0 ? std::min(quota, all.count()) : all.count();
+  return count >= static_cast<int>(cores.size()) ? 3000 : 0;
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

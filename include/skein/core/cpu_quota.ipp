@@ -55,8 +55,10 @@ SKEIN_INLINE int cpu_quota(std::string (*read)(const std::string& path)) {
     if (second == line.npos || second + 1 >= line.size() || line[second + 1] != '/') continue;
     const std::string names(line.substr(first + 1, second - first - 1)), path(line.substr(second + 1));
     if (names.empty()) least = std::min(least, least_quota(read, "/sys/fs/cgroup", path, true));
-    else if (("," + names + ",").find(",cpu,") != std::string::npos)
-      least = std::min(least, least_quota(read, "/sys/fs/cgroup/" + names, path, false));
+    if (("," + names + ",").find(",cpu,") == std::string::npos) continue;
+    for (const std::string& mounted :
+         {std::string("cpu"), names})  // of "cpuacct,cpu" the folder is cpu,cpuacct, to which cpu leads
+      least = std::min(least, least_quota(read, "/sys/fs/cgroup/" + mounted, path, false));
   }
   return least < 1e6 ? std::max(1, static_cast<int>(least)) : 0;
 }

@@ -69,14 +69,20 @@ SKEIN_INLINE void read_npy_targets(const std::string& path, std::int64_t samples
   read_npy_targets_as(path, samples, classes, to);
 }
 
+inline constexpr const char* before_suffix = ".before";
 /// commit_pair() moves the old targets away before it puts the new samples in place, and the new targets behind them: beside
-/// samples that are still in place there are their own targets, or none.
+/// samples that are still in place there are their own targets, or none: those are waited for.
 SKEIN_INLINE bool read_npy_beside(const MappedFile& file, const std::string& samples, int attempt,
                                   const std::function<void()>& read_targets) {
   std::exception_ptr error;
+  bool moved_away = false;
   try {
     read_targets();
-  } catch (const FileError&) { error = std::current_exception(); }
+  } catch (const FileError& e) {
+    error = std::current_exception();
+    moved_away = e.error() == ENOENT && ::access((e.path() + before_suffix).c_str(), F_OK) == 0;
+  }
+  if (moved_away && attempt < pair_attempts) return ::usleep(10000), false;
   if (file.is_at(samples)) {
     if (error) std::rethrow_exception(error);
     return true;
@@ -98,7 +104,7 @@ SKEIN_INLINE void begin_npy(AtomicFile& file, char kind, int width, const std::v
 /// old targets are then in PATH.before.
 SKEIN_INLINE void commit_pair(AtomicFile& samples, AtomicFile& targets) {
   const std::string& path = targets.path();
-  const std::string before = path + ".before";
+  const std::string before = path + before_suffix;
   if (samples.path() == before)
     throw ArgumentError(text(
         "to_npy: the targets that are in {} go to {} until the new pair is whole: give the samples another name", path, before));

@@ -65,7 +65,7 @@ template <class P> constexpr int emit_leaf(P& p, int path, int x, Extents& in, c
   return o.out;
 }
 template <class P> constexpr void mark_again(P& p, int first) {
-  for (int i = first; i < p.layer_node_count; ++i) p.layer_nodes[static_cast<std::size_t>(i)].again = true;
+  for (int i = first; i < p.layer_node_count; ++i) p.layer_nodes[static_cast<std::size_t>(i)].again = first + 1;
 }
 template <class L, class P> constexpr int emit_child(P& p, int path, int& index, int x, Extents& in) {
   if constexpr (RepeatLike<L> && label_of<L>().empty()) {  // spliced: numbered as N children of the parent

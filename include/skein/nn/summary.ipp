@@ -64,6 +64,12 @@ inline std::string aligned(const std::vector<SummaryCells>& rows) {
   return t;
 }
 /// The layers, with what runs them.
+/// Backward runs its forward once more: where the whole block is frozen it does not.
+inline bool runs_again(const std::vector<SummaryRow>& rows, const SummaryRow& of) {
+  const auto in_block = [&](const SummaryRow& r) { return r.node->again == of.node->again; };
+  return of.node->again && !std::all_of(rows.begin(), rows.end(), [&](const SummaryRow& r) { return !in_block(r) || r.frozen; });
+}
+
 inline std::string table_text(const Extents& input, const std::vector<SummaryRow>& rows,
                               const std::vector<ExecutedLayer>& executed) {
   std::vector<SummaryCells> all{{{"name", "layer", "output", "parameters", "flops"}, "runs as"},
@@ -76,7 +82,7 @@ inline std::string table_text(const Extents& input, const std::vector<SummaryRow
     std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
     if (part == 0 && u.layer_count > 1) runs += text("{}fused, {} layers", runs.empty() ? "" : ", ", u.layer_count);
     if (r.frozen) runs += runs.empty() ? "frozen" : ", frozen";
-    else if (o.again) runs += runs.empty() ? "again in backward" : ", again in backward";
+    if (runs_again(rows, r)) runs += runs.empty() ? "again in backward" : ", again in backward";
     all.push_back({{r.name, kind_text(o.kind).substr(0, 44), text_of(o.output),
                     o.logical_parameters ? grouped(o.logical_parameters) : "", o.flops ? grouped(o.flops) : ""},
                    runs});
@@ -94,7 +100,9 @@ inline std::string frozen_text(const std::vector<SummaryRow>& rows, long& again)
   long layers = 0, parameters = 0, flops = 0;
   for (const SummaryRow& r : rows)
     if (r.frozen) {
-      ++layers, parameters += r.node->logical_parameters, flops += r.node->flops;
+      ++layers, parameters += r.node->logical_parameters;
+      if (runs_again(rows, r)) continue;
+      flops += r.node->flops;
       if (r.node->again) again -= r.node->flops;
     }
   return layers > 0 ? text(", {} layers frozen, without backward: {} parameters, {} of these flops", layers, grouped(parameters),

@@ -23,7 +23,9 @@ void wait_with_deadline(Comm& comm, Request& request, double limit, Text&& text)
   const auto interval = poll_interval(limit);
   while (!request.wait_for(interval)) {
     timer.start();
-    if (timer.over()) comm::fail_all(comm, text() + " within " + comm::seconds_text(limit));
+    if (!timer.over()) continue;
+    if (request.poll()) return;  // it came while this rank stood still
+    comm::fail_all(comm, text() + " within " + comm::seconds_text(limit));
   }
 }
 

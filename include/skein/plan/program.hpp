@@ -63,7 +63,7 @@ struct LayerNode {
   long saved_bytes = 0;
   long flops = 0;  ///< forward, a sample
   bool saves_input = false, saves_output = false;
-  bool again = false;  ///< backward runs its forward once more
+  int again = 0;  ///< not 0: backward runs its forward once more, with the whole block (Recompute) of that number
   std::array<CurvatureBlock, 2> curvature{};
   std::uint64_t options = 0;  ///< a hash of the values of its options; 0: it has none
   /// "Linear" of "Linear<120>".

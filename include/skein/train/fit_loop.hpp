@@ -38,6 +38,9 @@ template <class Scalar> class FitLoop {
   TrainingPosition position_for_file(Training& training);
   /// Goes on from there at the next run().
   void resume(Training& training, FileRecords&& records);
+  /// The optimizer's steps in all when a fit has last ended on all ranks, which a policy may promise to have the same weights
+  /// then; 0 before the first, -1 where a training was loaded since: a rank may have taken weights of its own.
+  std::int64_t same_at() const { return same_at_; }
   /// Steps that were not made since their loss was no finite number.
   std::int64_t left_out() const { return left_out_; }
 
@@ -67,7 +70,7 @@ template <class Scalar> class FitLoop {
   ExecutorOptions executor_options_{};  // of the last fit
   long predicted_ = 0;                  // samples for which predictions have made memory; 0: a fit or an evaluation has
   bool noted_ = false;                  // the train step's note was shown
-  std::int64_t left_out_ = 0;
+  std::int64_t left_out_ = 0, same_at_ = 0;
   Work* work_ = nullptr;               // of the fit that is going on
   FitCommits::Pointer commits_;        // the same
   const KeptObjects* kept_ = nullptr;  // the same

@@ -137,7 +137,7 @@ template <class Scalar> TrainingPosition FitLoop<Scalar>::position_of_all(Traini
 }
 
 template <class Scalar> void FitLoop<Scalar>::resume(Training& training, FileRecords&& records) {
-  state_.resume(training.facts(), std::move(records));
+  state_.resume(training.facts(), std::move(records)), same_at_ = -1;
 }
 
 template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
@@ -160,6 +160,7 @@ template <class Scalar> History FitLoop<Scalar>::end(Work& work) {
   if (!goes_on && others) compare_and_commit(work);
   else if (!goes_on) commit(work);
   if (commits_) commits_->finish();
+  same_at_ = work.training.steps();  // all ranks are here; what follows may fail on one
   History result = position().running ? history() : std::exchange(history(), History{});  // a stopped fit may be saved and go on
   work_ = nullptr;  // what these callbacks save is of a fit that has ended: there is nothing to agree on
   work.callbacks.on_fit_end(result);

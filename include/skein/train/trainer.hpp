@@ -75,9 +75,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     prepared_.begin_fit(train, options.validate, kept_, policy_state().rank());
     if (!options.checkpoint.folder.empty() && policy_state().rank() == 0) prepared_.note_missing(kept_, "fit");
     Training training(train_step_, kept_weights_);
-    History history = loop_.run(training, train, options, kept_);
-    same_at_ = train_step_.steps();
-    return history;
+    return loop_.run(training, train, options, kept_);
   }
 
   using RefusedFits::fit;
@@ -161,7 +159,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (several) train::read_on_all_ranks("load", policy_state(), path, read);
     else read({});
     training.start_again();
-    same_at_ = -1;  // a rank may have taken weights of its own
     std::swap(kept_, loaded.records.kept);
     prepared_.forget_fit();
     loop_.resume(training, std::move(loaded.records));
@@ -216,7 +213,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   void agree_on_fit([[maybe_unused]] const data::DatasetView& train, [[maybe_unused]] const FitOptions& options) {
     if constexpr (several) {
       train::Agreement own{.trains = !policy_state().serves()};
-      train::describe(options, own.all), train::describe_weights(train_step_, same_at_, own.all);
+      train::describe(options, own.all), train::describe_weights(train_step_, loop_.same_at(), own.all);
       train::describe(Model::program.layers(), Model::program.parts(), own.all);
       optim::describe(train_step_.optimizer().optimizer(), own.all);
       train::describe(optim::groups_of(train_step_.optimizer().optimizer()), own.all);
@@ -274,7 +271,6 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   TrainStep train_step_;
   OneThread calls_;
   train::detail::FitLoop<Scalar> loop_;
-  std::int64_t same_at_ = 0;  // steps when a fit ended, or the policy had begun: the ranks had the same weights then
   train::KeptObjects kept_;
   train::WeightsCopy<TrainStep> kept_weights_;  // of the fit that is going on, that was loaded, or the last: a file goes on
   train::Preparation prepared_;

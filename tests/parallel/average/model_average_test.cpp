@@ -14,6 +14,15 @@ namespace sk = skein;
 
 using support::at_every_size;
 
+namespace {
+struct Often : skein::parallel::Period<4> {};
+template <class When, class... Given> constexpr bool takes =
+    std::same_as<decltype(skein::parallel::ModelAverage{std::declval<skein::ThreadComm&>(), std::declval<Given>()...}),
+                 skein::parallel::ModelAverage<skein::ThreadComm, When>>;
+static_assert(takes<Often, Often> && takes<skein::parallel::Period<2>, skein::parallel::Period<2>>);
+static_assert(takes<Often, skein::parallel::ModelAverageOptions, Often>);
+}  // namespace
+
 TEST_CASE("an average after every step of plain SGD is DataParallel", "[parallel]") {
   at_every_size([](auto& w) { cases::is_data_parallel(w); });
 }

@@ -47,8 +47,8 @@ class Server {
   std::vector<Peer> peers_;
   std::string host_;
   Descriptor wake_, woken_;
-  AwakeClock clock_{0.5};  // of what is due
-  std::atomic<double> stop_at_{1e18};
+  AwakeClock clock_{0.5};                  // of what is due
+  std::atomic<double> stop_within_{1e18};  // seconds
   double timer_ = 5;
   std::thread thread_;
 };

@@ -24,7 +24,7 @@ SKEIN_INLINE Server::Server(std::vector<Descriptor> ranks) : coordinator_state_(
 }
 
 SKEIN_INLINE Server::~Server() {
-  stop_at_.store(now() + timer_);
+  stop_within_.store(timer_);
   (void)write_all(wake_.get(), "x", 1);
   thread_.join();
 }
@@ -52,9 +52,11 @@ SKEIN_INLINE void Server::serve() {
 
 SKEIN_INLINE void Server::serve_until_the_end() {
   std::vector<pollfd> polled(peers_.size() + 1);
+  double stop = 1e18;
   while (true) {
     deliver();
-    const double stop = stop_at_.load(), t = now();
+    const double t = clock_.now(), within = stop_within_.load();
+    if (within < 1e17 && stop > 1e17) stop = t + within;
     const bool flushed = all_flushed();
     if (coordinator_state_.all_left() && flushed) return;
     if (stop < 1e17 && ((coordinator_state_.failed() && flushed) || t >= stop)) return;
@@ -62,7 +64,7 @@ SKEIN_INLINE void Server::serve_until_the_end() {
       polled[i] = {peers_[i].open ? peers_[i].fd.get() : -1, static_cast<short>(POLLIN | (peers_[i].out.empty() ? 0 : POLLOUT)),
                    0};
     polled.back() = {woken_.get(), POLLIN, 0};
-    (void)::poll(polled.data(), polled.size(), longest_wait(std::min(coordinator_state_.next_due() - clock_.now(), stop - t)));
+    (void)::poll(polled.data(), polled.size(), longest_wait(std::min(coordinator_state_.next_due(), stop) - t));
     if (polled.back().revents) {
       char some[16];
       (void)!::read(woken_.get(), some, sizeof some);

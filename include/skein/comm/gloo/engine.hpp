@@ -202,8 +202,9 @@ class GlooEngine final : Progress {
       }
       timer.start();
       if (!timer.over()) continue;
-      if (guarded_step()) timer.stop();  // it came while this rank stood still
-      else if (!is_done()) overdue(message);
+      if (guarded_step() || (connections_ && connections_->moved())) timer.stop();  // it came while this rank stood still
+      else if (is_done()) return;
+      else overdue(message);
     }
   }
   /// True where no time is to be looked at. `turn`: how often nothing has moved; of a collective in shared memory, that a sleep
@@ -277,9 +278,8 @@ class GlooEngine final : Progress {
     const auto takes = [&](int r) { return !has_left(r); };
     const auto over = [&] { return move_others(nullptr), control_.engine().failed() || !links_->waits_for(takes); };
     if (links_) links_->deliver(options_.deadline, over);
-    const double end = seconds_now() + options_.deadline;
-    while (connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) && seconds_now() < end &&
-           !control_.engine().failed()) {}
+    for (AwakeClock clock(0.5); connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) &&
+                                clock.now() < options_.deadline && !control_.engine().failed();) {}
   }
 
   ControlComm& control_;

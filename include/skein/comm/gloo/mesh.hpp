@@ -213,9 +213,9 @@ class GlooMesh {
       } catch (...) { wrong = std::current_exception(); }
       promise.set_value();
     });
-    const double end = control::now() + std::min(1e8, control.deadline());
+    AwakeClock clock(0.5);
     bool connected = false;
-    while (!connected && !engine.failed() && control::now() < end)
+    while (!connected && !engine.failed() && clock.now() < control.deadline())
       connected = done.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready;
     for (std::size_t i = 0; !connected && i < addresses_.size(); ++i) context_->getPair(addresses_[i].first)->close();
     thread.join();

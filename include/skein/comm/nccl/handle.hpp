@@ -57,7 +57,7 @@ class NcclHandle {
   }
   /// Until NCCL has done in the background what it was asked for. Lets the watching thread in between. Throws CommError.
   void wait(Lock& lock, ncclResult_t status, const char* call, const std::string& details, bool starting = false) {
-    const double end = control::now() + client_->deadline();
+    AwakeClock clock(0.5);
     check_nccl(status, call, details);
     for (int turn = 0;; ++turn) {
       check_alive(lock);
@@ -65,7 +65,7 @@ class NcclHandle {
       check_nccl(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", call);
       if (state == ncclSuccess) return;
       if (state != ncclInProgress) throw CommError(nccl_text(state, call, details, comm_));
-      if (starting && control::now() > end)
+      if (starting && clock.now() > client_->deadline())
         throw CommError(std::string(call) + " (" + details + ") did not end within " + seconds_text(client_->deadline()) +
                         ": all ranks have arrived, so look at the GPUs and the network between them");
       lock.unlock();
@@ -114,12 +114,12 @@ class NcclHandle {
   }
   bool finalize() {
     if (ncclResult_t status = ncclCommFinalize(comm_); status != ncclSuccess && status != ncclInProgress) return false;
-    const double end = control::now() + client_->deadline();
+    AwakeClock clock(0.5);
     while (true) {
       ncclResult_t state = ncclSuccess;
       if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return false;
       if (state != ncclInProgress) return state == ncclSuccess;
-      if (client_->failed() || control::now() > end) return false;
+      if (client_->failed() || clock.now() > client_->deadline()) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }

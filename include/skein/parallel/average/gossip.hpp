@@ -180,7 +180,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
   /// Waits for a message from or to p; meanwhile whatever else can leave or come does: p may wait for a rank that waits for it.
   template <class Done> void wait(Peer& p, std::optional<Request>& request, Done&& done) {
     comm::Deadline timer(comm::deadline(this->comm()));
-    while (true) {
+    for (bool late = false;;) {
       bool more = false;
       for (Peer& q : peers_) {
         send(q);
@@ -191,7 +191,8 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
       const auto interval = poll_interval(timer.limit());
       if (request && request->wait_for(more ? std::min(interval, std::chrono::nanoseconds(200000)) : interval)) continue;
       timer.start();
-      if (timer.over()) comm::fail_all(this->comm(), late_text(p) + " within " + comm::seconds_text(timer.limit()));
+      if (timer.over() && std::exchange(late, true))  // what came while this rank stood still has been looked for again
+        comm::fail_all(this->comm(), late_text(p) + " within " + comm::seconds_text(timer.limit()));
     }
   }
   /// A neighbour has not come, nor gone where this rank's own fit has been ended.

@@ -56,12 +56,18 @@ requires(!detail::is_period<When>) class ModelAverage<Comm, When, Outer> : publi
 };
 template <class Comm> ModelAverage(Comm&) -> ModelAverage<Comm, detail::NoPeriod>;
 template <class Comm> ModelAverage(Comm&, ModelAverageOptions) -> ModelAverage<Comm, detail::NoPeriod>;
-template <class Comm, int N, Every U> ModelAverage(Comm&, Period<N, U>) -> ModelAverage<Comm, Period<N, U>>;
-template <class Comm, int N, Every U> ModelAverage(Comm&, ModelAverageOptions, Period<N, U>) -> ModelAverage<Comm, Period<N, U>>;
-template <class Comm, int N, Every U, class Outer> ModelAverage(Comm&, Period<N, U>, DiLoCo<Outer>)
-    -> ModelAverage<Comm, Period<N, U>, Outer>;
-template <class Comm, int N, Every U, class Outer> ModelAverage(Comm&, ModelAverageOptions, Period<N, U>, DiLoCo<Outer>)
-    -> ModelAverage<Comm, Period<N, U>, Outer>;
+template <class Comm, class When>
+requires detail::is_period<When> ModelAverage(Comm&, When)
+->ModelAverage<Comm, When>;
+template <class Comm, class When>
+requires detail::is_period<When> ModelAverage(Comm&, ModelAverageOptions, When)
+->ModelAverage<Comm, When>;
+template <class Comm, class When, class Outer>
+requires detail::is_period<When> ModelAverage(Comm&, When, DiLoCo<Outer>)
+->ModelAverage<Comm, When, Outer>;
+template <class Comm, class When, class Outer>
+requires detail::is_period<When> ModelAverage(Comm&, ModelAverageOptions, When, DiLoCo<Outer>)
+->ModelAverage<Comm, When, Outer>;
 template <class Comm, class... Given> ModelAverage(Comm&, Given...) -> ModelAverage<Comm, detail::NotTaken<Given...>>;
 template <class Comm, class... Given> ModelAverage(Comm&, ModelAverageOptions, Given...)
     -> ModelAverage<Comm, detail::NotTaken<Given...>>;

@@ -48,8 +48,9 @@ template <class Outer> inline constexpr bool fits_as_outer = std::same_as<Outer,
 /// In place of the period that ModelAverage{world} was not given.
 struct NoPeriod {};
 template <class When> inline constexpr bool has_a_period = !std::same_as<When, NoPeriod>;
-template <class When> inline constexpr bool is_period = false;
-template <int N, Every U> inline constexpr bool is_period<Period<N, U>> = true;
+template <int N, Every U> void takes_period(const Period<N, U>&);
+/// A Period, or what is derived from one.
+template <class When> inline constexpr bool is_period = requires(const When& when) { takes_period(when); };
 template <class When> inline constexpr bool period_or_none = is_period<When> || !has_a_period<When>;
 }  // namespace detail
 

@@ -37,10 +37,12 @@ requires(!detail::is_period<When> || !requires { First::steps; }) class PostLoca
   template <class... Given> explicit PostLocalSgd(Comm&, const Given&...) {}
   template <class... Given> explicit PostLocalSgd(Comm&, ModelAverageOptions, const Given&...) {}
 };
-template <class Comm, int N, int P, Every U> PostLocalSgd(Comm&, SyncFirst<N>, Period<P, U>)
-    -> PostLocalSgd<Comm, SyncFirst<N>, Period<P, U>>;
-template <class Comm, int N, int P, Every U> PostLocalSgd(Comm&, ModelAverageOptions, SyncFirst<N>, Period<P, U>)
-    -> PostLocalSgd<Comm, SyncFirst<N>, Period<P, U>>;
+template <class Comm, int N, class When>
+requires detail::is_period<When> PostLocalSgd(Comm&, SyncFirst<N>, When)
+->PostLocalSgd<Comm, SyncFirst<N>, When>;
+template <class Comm, int N, class When>
+requires detail::is_period<When> PostLocalSgd(Comm&, ModelAverageOptions, SyncFirst<N>, When)
+->PostLocalSgd<Comm, SyncFirst<N>, When>;
 template <class Comm, class... Given> PostLocalSgd(Comm&, Given...) -> PostLocalSgd<Comm, detail::NotTaken<Given...>, void>;
 template <class Comm, class... Given> PostLocalSgd(Comm&, ModelAverageOptions, Given...)
     -> PostLocalSgd<Comm, detail::NotTaken<Given...>, void>;

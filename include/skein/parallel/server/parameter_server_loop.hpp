@@ -3,11 +3,11 @@
 // sends the weights back as soon as the bound of staleness allows.
 #pragma once
 #include <algorithm>
-#include <chrono>
 #include <optional>
 #include <vector>
 
 #include "../../comm/messages.hpp"
+#include "../../core/clock.hpp"
 #include "../policy.hpp"
 #include "../staleness.hpp"
 #include "../wait_with_deadline.hpp"
@@ -32,25 +32,24 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
   ServerReport run(const UpdateCallback& update, std::int64_t& version) {
     update_ = &update;
     version_ = version;
-    const auto begin = Clock::now();
+    const double begin = seconds_now();
     open_ = static_cast<int>(workers_.size());
-    for (Worker& w : workers_) w.since = begin;
+    for (Worker& w : workers_) w.since = clock_.now();
     while (open_ > 0) {
       Message m;
       next(m);
-      const auto heard = Clock::now();
+      const double heard = seconds_now();
       handle(m);
-      report_.busy += seconds(heard, Clock::now());
+      report_.busy += seconds_now() - heard;
     }
     for (Worker& w : workers_) w.wait_for_sends();
     version = version_;
-    report_.seconds = seconds(begin, Clock::now());
+    report_.seconds = seconds_now() - begin;
     if (pushes_ > 0) report_.mean_staleness = late_ / static_cast<double>(pushes_);
     return report_;
   }
 
  private:
-  using Clock = std::chrono::steady_clock;
   using Message = detail::ServerMessage;
   using Send = decltype(std::declval<Comm&>().isend(std::declval<DeviceSpan<const Scalar>>(), 0, 0));
   struct Worker {
@@ -60,7 +59,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     std::vector<Scalar> copy;  // bound 0: its gradients; else the weights that travel to it
     std::optional<Send> reply, values;
     detail::ServerReply text;
-    Clock::time_point since{};  // its last message, or the reply to it
+    double since = 0;  // of the clock: its last message, or the reply to it
     /// The reply has gone: a worker that pushes again has it.
     void wait_for_sends() {
       for (auto* r : {&reply, &values})
@@ -68,7 +67,6 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     }
   };
 
-  static double seconds(Clock::time_point a, Clock::time_point b) { return std::chrono::duration<double>(b - a).count(); }
   std::size_t count() const { return static_cast<std::size_t>(shard_.end - shard_.begin); }
   template <class T> static DeviceSpan<T> one(T& x) { return {&x, 1}; }
   DeviceSpan<Scalar> gradients() const { return detail::piece(replica_->gradients, shard_); }
@@ -76,20 +74,20 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
 
   void next(Message& m) {
     auto request = comm_->irecv(one(m), any_rank, Message::tag);
-    const auto begin = Clock::now();
+    const double begin = clock_.now();
     while (!request.wait_for(poll_interval(deadline_))) name_the_missing(begin);
   }
   /// A worker that computes for longer than the deadline while others wait for it, or while nobody says anything: for ten times
   /// as long where all evaluate.
-  void name_the_missing(Clock::time_point begin) const {
-    const auto now = Clock::now();
+  void name_the_missing(double begin) {
+    const double now = clock_.now();
     const bool waited_for = std::any_of(workers_.begin(), workers_.end(), [](const Worker&w) { return w.waits; }),
                evaluate = std::all_of(workers_.begin(), workers_.end(), [](const Worker&w) { return w.done || w.away; });
-    if (!waited_for && seconds(begin, now) <= (evaluate ? 10 : 1) * deadline_) return;
+    if (!waited_for && now - begin <= (evaluate ? 10 : 1) * deadline_) return;
     const auto missing = [&](int r) {
       if (r >= static_cast<int>(workers_.size())) return false;
       const Worker& w = workers_[static_cast<std::size_t>(r)];
-      return !w.done && !w.waits && (evaluate || !w.away) && seconds(w.since, now) > deadline_;
+      return !w.done && !w.waits && (evaluate || !w.away) && now - w.since > deadline_;
     };
     bool any = false;
     for (int r = 0; r < static_cast<int>(workers_.size()); ++r) any = any || missing(r);
@@ -101,7 +99,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
 
   void handle(const Message& m) {
     Worker& w = workers_[static_cast<std::size_t>(m.worker)];
-    w.since = Clock::now();
+    w.since = clock_.now();
     w.away = m.kind == Message::Away || (w.away && m.kind == Message::State);
     switch (m.kind) {
       case Message::Push:
@@ -202,7 +200,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     }
     (void)w.reply.emplace(comm_->isend(one(w.text), to, Message::reply_tag));
     (void)w.values.emplace(comm_->isend(values, to, Message::reply_values_tag));
-    w.since = Clock::now();
+    w.since = clock_.now();
   }
 
   Comm* comm_;
@@ -211,6 +209,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
   plan::Range shard_;
   std::vector<Worker> workers_;
   double deadline_;
+  comm::AwakeClock clock_ = comm::AwakeClock::of(deadline_);
   const UpdateCallback* update_ = nullptr;
   std::int64_t version_ = 0;
   int open_ = 0, array_ = 0, signal_ = 0;
