@@ -9,12 +9,20 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
+namespace detail {
+/// Out of line: a step looks at each batch.
+[[noreturn, gnu::cold, gnu::noinline]] inline void refuse_tokens() {
+  throw ArgumentError("the batch has tokens and the network calculates with numbers: give it .x");
+}
+}  // namespace detail
+
 /// Throws ArgumentError for a batch of numbers where the network takes tokens, or the other way round, and for the first token
 /// that is not from 0 to one below the network's number of them. Of a batch on a device its owner knows.
 template <class Model, class Batch> void check_tokens(const Batch& batch, [[maybe_unused]] const SampleNames& names = {}) {
   constexpr long length = Model::input::count, most = Model::sizes.tokens;
   if constexpr (!is_tokens<typename Model::input>) {
-    if (batch.tokens) throw ArgumentError("the batch has tokens and the network calculates with numbers: give it .x");
+    if (batch.tokens) [[unlikely]]
+      detail::refuse_tokens();
   } else {
     if (batch.count > 0 && (!batch.tokens || batch.pitch != length))
       throw ArgumentError(

@@ -236,8 +236,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             .finite = on_host<Device> && options.finite,
             .number = step_,
             .lr = static_cast<double>(parts_.optimizer.optimizer().lr) * options.lr_factor,
-            .clip = clip,
-            .expected_weight = expected_weight_};
+            .expected_weight = expected_weight_,
+            .clip = clip};
   }
   /// The region of a step; on a device it may be captured, and replayed. One that throws was no step: it is not counted, and an
   /// accumulation begins anew (but the factors of Kfac may have its batch in them already).

@@ -122,12 +122,13 @@ template <class Parts> struct StepState {
   nn::PassCall call{};
   nn::ExecutorSinks sinks{};
   bool update = true, exchange = false;
-  bool look = false;           ///< for gradients that are not finite: with one, nothing is updated
-  bool finite = false;         ///< nothing is updated where the loss, or the norm of a clipped gradient, is not finite
-  bool left_out = false;       ///< that was so
-  std::int64_t number = 1;     ///< of the update, from 1
-  double lr = 0, clip = 0;     ///< clip: the norm to clip by; 0: none
+  bool look = false;        ///< for gradients that are not finite: with one, nothing is updated
+  bool finite = false;      ///< nothing is updated where the loss, or the norm of a clipped gradient, is not finite
+  bool left_out = false;    ///< that was so
+  std::int64_t number = 1;  ///< of the update, from 1
+  double lr = 0;
   double expected_weight = 1;  ///< gradients are sums over samples, divided by it
+  double clip = 0;             ///< the norm to clip by; 0: none
   double weight = 0;           ///< of all samples whose gradients the step has; known after the exchange
   nn::LossSums sums{};
 };
