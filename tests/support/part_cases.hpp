@@ -64,7 +64,15 @@ template <class World> void act(World& world, Fault fault, bool of_part) {
   }
   if (world.rank() == 1) return call_second(world, used, fault, of_part);
   if (fault == Fault::silent) return;
-  auto request = used.start_all_reduce(values);
+  const auto start = [&] {
+    try {
+      return used.start_all_reduce(values);
+    } catch (const skein::CommError&) {  // who is at fault was faster: rank 1, which waits for the token, hears it in the part
+      world.send(token, 1, 8);
+      throw;
+    }
+  };
+  auto request = start();
   world.send(token, 1, 8);
   request.wait();
 }
