@@ -100,6 +100,11 @@ class AwakeClock {
 class Deadline {
  public:
   explicit Deadline(double seconds) : seconds_(seconds), clock_(AwakeClock::of(seconds)) {}
+  /// One that is running.
+  static Deadline from_now(double seconds) {
+    Deadline d(seconds);
+    return d.start(), d;
+  }
   void start();
   void stop() { running_ = false; }
   double waited();

@@ -278,8 +278,8 @@ class GlooEngine final : Progress {
     const auto takes = [&](int r) { return !has_left(r); };
     const auto over = [&] { return move_others(nullptr), control_.engine().failed() || !links_->waits_for(takes); };
     if (links_) links_->deliver(options_.deadline, over);
-    for (AwakeClock clock(0.5); connections_ && !connections_->messages().deliver_all(std::chrono::milliseconds(20)) &&
-                                clock.now() < options_.deadline && !control_.engine().failed();) {}
+    for (auto timer = Deadline::from_now(options_.deadline); connections_ && !timer.over() && !control_.engine().failed();)
+      if (connections_->messages().deliver_all(std::chrono::milliseconds(20))) return;
   }
 
   ControlComm& control_;

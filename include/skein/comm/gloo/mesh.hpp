@@ -213,9 +213,9 @@ class GlooMesh {
       } catch (...) { wrong = std::current_exception(); }
       promise.set_value();
     });
-    AwakeClock clock(0.5);
+    auto timer = Deadline::from_now(control.deadline());
     bool connected = false;
-    while (!connected && !engine.failed() && clock.now() < control.deadline())
+    while (!connected && !engine.failed() && !timer.over())
       connected = done.wait_for(std::chrono::milliseconds(10)) == std::future_status::ready;
     for (std::size_t i = 0; !connected && i < addresses_.size(); ++i) context_->getPair(addresses_[i].first)->close();
     thread.join();

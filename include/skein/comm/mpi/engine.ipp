@@ -153,8 +153,7 @@ SKEIN_MPI_INLINE bool MpiEngine::step() {
 
 SKEIN_MPI_INLINE void MpiEngine::look_for_difference() {
   detector_->ask();
-  Deadline grace(std::min(1.0, options_.deadline / 4));
-  grace.start();
+  auto grace = Deadline::from_now(std::min(1.0, options_.deadline / 4));
   while (!grace.over() && !detector_->all_answered()) {
     serve();
     std::this_thread::sleep_for(std::chrono::microseconds(500));
@@ -272,8 +271,7 @@ SKEIN_MPI_INLINE std::string MpiEngine::waiting_text(const Ticket* message) {
 SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, const std::string& within, double limit) {
   const std::uint64_t call = queue_->complete();
   detector_->ask();
-  Deadline grace(std::min(2.0, std::max(0.3, limit / 4)));
-  grace.start();
+  auto grace = Deadline::from_now(std::min(2.0, std::max(0.3, limit / 4)));
   while (!grace.over() && !detector_->all_answered()) {
     serve([&] { return waiting_text(nullptr); });
     guarded([&] { step(); });

@@ -57,7 +57,7 @@ class NcclHandle {
   }
   /// Until NCCL has done in the background what it was asked for. Lets the watching thread in between. Throws CommError.
   void wait(Lock& lock, ncclResult_t status, const char* call, const std::string& details, bool starting = false) {
-    AwakeClock clock(0.5);
+    auto timer = Deadline::from_now(client_->deadline());
     check_nccl(status, call, details);
     for (int turn = 0;; ++turn) {
       check_alive(lock);
@@ -65,8 +65,8 @@ class NcclHandle {
       check_nccl(ncclCommGetAsyncError(comm_, &state), "ncclCommGetAsyncError", call);
       if (state == ncclSuccess) return;
       if (state != ncclInProgress) throw CommError(nccl_text(state, call, details, comm_));
-      if (starting && clock.now() > client_->deadline())
-        throw CommError(std::string(call) + " (" + details + ") did not end within " + seconds_text(client_->deadline()) +
+      if (starting && timer.over())
+        throw CommError(std::string(call) + " (" + details + ") did not end within " + seconds_text(timer.limit()) +
                         ": all ranks have arrived, so look at the GPUs and the network between them");
       lock.unlock();
       if (turn < 1000) std::this_thread::yield();
@@ -114,12 +114,12 @@ class NcclHandle {
   }
   bool finalize() {
     if (ncclResult_t status = ncclCommFinalize(comm_); status != ncclSuccess && status != ncclInProgress) return false;
-    AwakeClock clock(0.5);
+    auto timer = Deadline::from_now(client_->deadline());
     while (true) {
       ncclResult_t state = ncclSuccess;
       if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) return false;
       if (state != ncclInProgress) return state == ncclSuccess;
-      if (client_->failed() || clock.now() > client_->deadline()) return false;
+      if (client_->failed() || timer.over()) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(100));
     }
   }

@@ -35,8 +35,8 @@ class SharedLinks {
   void keep() { kept_ = true; }
   /// Works until no message waits for room, at most so many seconds, or until over().
   template <class Over> void deliver(double limit, Over&& over) {
-    AwakeClock clock(0.5);
-    while (waiting_ > 0 && clock.now() < limit && !over())
+    auto timer = Deadline::from_now(limit);
+    while (waiting_ > 0 && !timer.over() && !over())
       if (!progress()) std::this_thread::sleep_for(std::chrono::microseconds(50));
   }
   /// Transfers that nobody has seen complete, and messages that wait for room.
