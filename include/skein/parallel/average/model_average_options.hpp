@@ -49,8 +49,9 @@ template <class Outer> inline constexpr bool fits_as_outer = std::same_as<Outer,
 struct NoPeriod {};
 template <class When> inline constexpr bool has_a_period = !std::same_as<When, NoPeriod>;
 template <int N, Every U> void takes_period(const Period<N, U>&);
-/// A Period, or what is derived from one.
+/// A Period, or what is derived from one. To ask it does not instantiate a Period: Period<0> is refused in fewer lines so.
 template <class When> inline constexpr bool is_period = requires(const When& when) { takes_period(when); };
+template <int N, Every U> inline constexpr bool is_period<Period<N, U>> = true;
 template <class When> inline constexpr bool period_or_none = is_period<When> || !has_a_period<When>;
 }  // namespace detail
 
