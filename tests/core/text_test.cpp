@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <vector>
 
 namespace sk = skein;
 
@@ -64,4 +65,16 @@ TEST_CASE("quoted words are cut, and not within a character", "[core]") {
   CHECK(sk::in_quotes(std::string(5000, 'x')) == "'" + std::string(120, 'x') + "...'");
   const std::string nearly(119, 'x');
   CHECK(sk::in_quotes(sk::text("{}{}", nearly, "\xe6\xbc\xa2")) == sk::text("'{}...'", nearly));
+}
+
+TEST_CASE("a list has its separator between its values alone", "[core]") {
+  sk::TextList names;
+  CHECK((names.empty() && names.text().empty() && names.or_words("none") == "none"));
+  names.add("loss").add(3).add("");
+  CHECK(names.text() == "loss, 3, ");
+  CHECK((!names.empty() && names.or_words("none") == names.text()));
+  CHECK(sk::TextList("; ").add("").add(true).text() == "; true");  // an empty value is one of the list
+  CHECK(sk::joined(std::vector<long>{32, 10, 4}, " x ") == "32 x 10 x 4");
+  CHECK(sk::joined(std::vector<std::string>{"one"}) == "one");
+  CHECK(sk::joined(std::vector<int>{}) == "");
 }

@@ -37,7 +37,8 @@ struct RankValues {
 SKEIN_INLINE std::string differences(const std::vector<std::string>& texts, const RankNames& names) {
   std::vector<detail::RankValues> ranks(texts.begin(), texts.end());
   const int n = static_cast<int>(ranks.size());
-  std::string found, more;
+  std::string found;
+  TextList more;
   std::vector<std::string_view> said;
   for (const detail::RankValues& r : ranks)
     for (const auto& [name, value] : r.values)
@@ -55,9 +56,9 @@ SKEIN_INLINE std::string differences(const std::vector<std::string>& texts, cons
     }
     if (kinds < 2) continue;
     if (found.empty()) found = std::string(name) + values;
-    else if (more.size() < 300) more.append(more.empty() ? "" : ", ").append(name);
+    else if (more.text().size() < 300) more.add(name);
   }
-  return more.empty() ? found : found + " (and so differ " + more + ")";
+  return more.empty() ? found : found + " (and so differ " + more.text() + ")";
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

@@ -16,16 +16,15 @@ SKEIN_INLINE std::vector<std::string> split_texts(std::string_view joined, const
 
 SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::uint64_t>& hashes,
                                  const std::vector<std::string>& beliefs, const RankNames& names) {
-  std::string text(what);
-  text += " differs between ranks: ";
+  TextList kinds("; ");
   const int n = static_cast<int>(hashes.size());
   for (int r = 0; r < n; ++r) {
     const auto equal = [&](int q) { return hashes[static_cast<std::size_t>(q)] == hashes[static_cast<std::size_t>(r)]; };
     bool seen = false;
     for (int q = 0; q < r; ++q) seen = seen || equal(q);
-    if (!seen) text += (r ? "; " : "") + ranks_text(names, equal) + ": " + beliefs[static_cast<std::size_t>(r)];
+    if (!seen) kinds.add(ranks_text(names, equal) + ": " + beliefs[static_cast<std::size_t>(r)]);
   }
-  throw CommError(text + ". Start every rank with the same program and options");
+  throw CommError(text("{} differs between ranks: {}. Start every rank with the same program and options", what, kinds.text()));
 }
 
 SKEIN_INLINE void fail_differing(std::string_view what, const std::vector<std::string>& lines, const RankNames& names) {

@@ -8,9 +8,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::comm {
 
 SKEIN_INLINE std::string ranks_text(std::span<const int> numbers) {
-  std::string out = numbers.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < numbers.size(); ++i) out.append(i ? ", " : "").append(std::to_string(numbers[i]));
-  return out;
+  return (numbers.size() == 1 ? "rank " : "ranks ") + joined(numbers);
 }
 
 SKEIN_INLINE std::string ranks_text(const RankNames& names, OfRank<bool> wanted) {

@@ -104,7 +104,6 @@ SKEIN_INLINE bool set_flag(const FlagEntry& e, std::string_view text) {
 }
 
 SKEIN_INLINE std::string text_of_flag(const FlagEntry& e) {
-  std::string text;
   switch (e.kind) {
     case FlagKind::truth:
       return *static_cast<bool*>(e.value) ? "true" : "false";
@@ -121,15 +120,13 @@ SKEIN_INLINE std::string text_of_flag(const FlagEntry& e) {
     case FlagKind::words:
       return *static_cast<std::string*>(e.value);
     case FlagKind::int32s:
-      for (int i : *static_cast<std::vector<int>*>(e.value)) text += (text.empty() ? "" : ",") + std::to_string(i);
-      return text;
+      return joined(*static_cast<std::vector<int>*>(e.value), ",");
     case FlagKind::many_words:
-      for (const std::string& word : *static_cast<std::vector<std::string>*>(e.value)) text += (text.empty() ? "" : ",") + word;
-      return text;
+      return joined(*static_cast<std::vector<std::string>*>(e.value), ",");
     case FlagKind::none:
       break;
   }
-  return text;
+  return {};
 }
 
 SKEIN_INLINE std::string bound_text(double bound) {  // 1000000, not 1e+06
@@ -138,9 +135,8 @@ SKEIN_INLINE std::string bound_text(double bound) {  // 1000000, not 1e+06
 }
 /// What a flag takes: "a whole number of at least 1".
 SKEIN_INLINE std::string wanted_of_flag(const FlagEntry& e) {
+  if (!e.choices.empty()) return "one of " + joined(e.choices);
   std::string wanted;
-  for (const std::string& word : e.choices) wanted += (wanted.empty() ? "" : ", ") + word;
-  if (!wanted.empty()) return "one of " + wanted;
   switch (e.kind) {
     case FlagKind::truth:
       return "true or false";

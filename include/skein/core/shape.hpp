@@ -31,6 +31,8 @@ struct Extents {
     return all;
   }
   constexpr int operator[](int i) const { return e[i]; }
+  constexpr const int* begin() const { return e; }
+  constexpr const int* end() const { return e + rank; }
   constexpr int last() const { return rank > 0 ? e[rank - 1] : 1; }
   constexpr bool flat() const { return rank == 1; }
   constexpr bool image() const { return rank == 3; }

@@ -77,6 +77,27 @@ requires(sizeof...(Values) > 0) std::string
   return detail::fill_text(pattern.pattern, all);
 }
 
+/// A list, made one value at a time: `TextList names; names.add("loss").add("accuracy");` is "loss, accuracy".
+class TextList {
+ public:
+  explicit TextList(std::string_view separator = ", ") : separator_(separator) {}
+  TextList& add(const detail::TextValue& value);
+  bool empty() const { return empty_; }
+  const std::string& text() const { return text_; }
+  std::string or_words(std::string_view none) const { return empty_ ? std::string(none) : text_; }
+
+ private:
+  std::string text_;
+  std::string_view separator_;
+  bool empty_ = true;
+};
+/// The values of a range as a list: joined(extents, " x ") is "32 x 10".
+template <class Range> std::string joined(const Range& values, std::string_view separator = ", ") {
+  TextList list(separator);
+  for (const auto& value : values) list.add(value);
+  return list.text();
+}
+
 /// Line ends and tabs in printable(): as other control characters, or as they are.
 enum class Lines { escape, keep };
 /// Words from outside (a file, a name, a socket, the environment) as a message may show them: what a terminal would take as a

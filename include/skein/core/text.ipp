@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of text.hpp.
 #pragma once
+#include <utility>
+
 #include "text.hpp"
 
 SKEIN_BEGIN_COLD
@@ -67,6 +69,12 @@ SKEIN_INLINE bool shown(std::string_view character, Lines lines) {
 }  // namespace skein::inline SKEIN_ABI::detail
 
 namespace skein::inline SKEIN_ABI {
+
+SKEIN_INLINE TextList& TextList::add(const detail::TextValue& value) {
+  if (!std::exchange(empty_, false)) text_ += separator_;
+  value.append_to(text_);
+  return *this;
+}
 
 SKEIN_INLINE std::string printable(std::string_view words, Lines lines) {
   constexpr const char* digits = "0123456789abcdef";

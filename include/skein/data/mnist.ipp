@@ -61,8 +61,7 @@ SKEIN_INLINE TrainTest load_images(const std::string& name, const std::string& f
   std::string files = std::string("the four files ") + idx_stems[0] + "[.gz], ... are not there";
   if (const std::string elsewhere = folder.empty() ? folder : find_images(name); !elsewhere.empty())
     throw FileError(folder, -1, files + "; they are in " + elsewhere + ", where they are looked for if no folder is named");
-  std::string looked;
-  for (const std::string& f : search_folders(name)) looked += (looked.empty() ? "" : ", ") + f;
+  const std::string looked = joined(search_folders(name));
   throw FileError(folder.empty() ? name : folder, -1,
                   files + (folder.empty() ? ". Looked in: " : ", nor in ") + looked + ". To get them: scripts/data " + name +
                       (folder.empty() ? " --to data/" + name + ", or set SKEIN_DATA to the folder that holds " + name + "/"

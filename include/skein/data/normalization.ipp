@@ -85,9 +85,9 @@ SKEIN_INLINE void check_raw(const Normalization& kept, const Normalization& set,
 
 SKEIN_INLINE std::string detail::formula_of(const Normalization& n) {
   const auto some = [](const std::vector<double>& all) {
-    std::string list;
-    for (std::size_t i = 0; i < all.size() && i < 3; ++i) list += (i > 0 ? ", " : "") + text("{}", all[i]);
-    return all.size() > 3 ? list + ", ..." : list;
+    TextList list;
+    for (std::size_t i = 0; i < all.size() && i < 3; ++i) list.add(all[i]);
+    return all.size() > 3 ? list.text() + ", ..." : list.text();
   };
   if (n.mean.size() == 1) return "(value - " + some(n.mean) + ") / " + some(n.deviation);
   return "(value - mean) / deviation with the means " + some(n.mean) + " and the deviations " + some(n.deviation);

@@ -175,15 +175,15 @@ SKEIN_INLINE int Table::column(std::string_view name) const {
     found = i;
   }
   if (found >= 0) return found;
-  std::string known;
-  for (int i = 0; i < std::min(columns(), 20); ++i) known += (i ? ", " : "") + printable(of(i).name());
+  TextList known;
+  for (int i = 0; i < std::min(columns(), 20); ++i) known.add(printable(of(i).name()));
   std::string mend;
   if (columns() == 1)
     if (const std::size_t at = of(0).name().find_first_of(";\t|"); at != std::string::npos) {
       const std::string other = of(0).name()[at] == '\t' ? "\\t" : std::string(1, of(0).name()[at]);
       mend = ", in one column: if its fields are separated by '" + other + "', read it with {.separator = '" + other + "'}";
     }
-  throw ArgumentError(path_ + " has no column " + in_quotes(name, '"') + "; it has: " + known + mend);
+  throw ArgumentError(path_ + " has no column " + in_quotes(name, '"') + "; it has: " + known.text() + mend);
 }
 
 SKEIN_INLINE void Table::refuse(std::int64_t row, int column, const std::string& what, const std::string& mend) const {

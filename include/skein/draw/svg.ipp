@@ -72,7 +72,9 @@ SKEIN_INLINE void Svg::circle(double x, double y, double radius, std::string_vie
 
 SKEIN_INLINE void Svg::polyline(std::span<const Point> points, const Stroke& look) {
   text_ += "<polyline fill=\"none\" stroke-linejoin=\"round\" points=\"";
-  for (const Point& p : points) text_ += (&p == points.data() ? "" : " ") + decimal(p.x) + "," + decimal(p.y);
+  TextList places(" ");
+  for (const Point& p : points) places.add(decimal(p.x) + "," + decimal(p.y));
+  text_ += places.text();
   text_ += '"';
   stroke(look);
 }

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of check_batch.hpp.
 #pragma once
+#include "../core/text.hpp"
 #include "check_batch.hpp"
 
 SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::nn {
 
-SKEIN_INLINE std::string shape_text(const Extents& e) {
-  std::string shape = e.tokens ? "Tokens<" : "Shape<";
-  for (int i = 0; i < e.rank; ++i) shape += (i ? ", " : "") + std::to_string(e[i]);
-  return shape + ">";
-}
+SKEIN_INLINE std::string shape_text(const Extents& e) { return text("{}<{}>", e.tokens ? "Tokens" : "Shape", joined(e)); }
 
 SKEIN_INLINE void check_extents(const Extents& given, const Extents& wanted, const std::string& whose, const char* how) {
   const auto extent = [](const Extents& e, int i) { return i < e.rank ? e[i] : 1; };
@@ -20,8 +17,7 @@ SKEIN_INLINE void check_extents(const Extents& given, const Extents& wanted, con
   if (same) return;
   std::string message = whose + " are " + shape_text(given) + ", the model takes " + shape_text(wanted);
   if (given.count() == wanted.count() && given.flat()) {
-    message += std::string(": if the values are in that order, say so: ") + how;
-    for (int i = 0; i < wanted.rank; ++i) message += (i ? " x " : "") + std::to_string(wanted[i]);
+    message += text(": if the values are in that order, say so: {}{}", how, joined(wanted, " x "));
   } else if (given.rank == 3 && wanted.rank == 3 && given.count() == wanted.count()) {
     message += ": images are (height, width, channels), the channels last";
   }

@@ -9,13 +9,13 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/text.hpp"
 #include "model.hpp"
 #include "executor.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
 namespace nn::detail {
-std::string text_of(const Extents& e);
 /// "Conv2d<6, Kernel<5> >" without the namespaces of the arguments.
 std::string kind_text(std::string_view kind);
 std::string grouped(long n);
@@ -106,10 +106,9 @@ requires(sizeof...(Optimizer) < 2) std::string summary(Executor<Model, Loss, Run
   std::string t = nn::detail::summary_of<Model>(executor.run_of(0).first_trained) +
                   text("memory for {} samples on {}{}: ", executor.capacity(), Model::device::name,
                        on_host<typename Model::device> ? "" : text(" {}", executor.model().where().ordinal));
-  auto item = [&, first = true](const char* what, std::size_t bytes) mutable {
-    if (bytes == 0) return;
-    t += (std::exchange(first, false) ? "" : ", ") + std::string(what) + " " +
-         nn::detail::grouped(static_cast<long>((bytes + 1023) / 1024)) + " KiB";
+  TextList items;
+  const auto item = [&](const char* what, std::size_t bytes) {
+    if (bytes > 0) items.add(text("{} {} KiB", what, nn::detail::grouped(static_cast<long>((bytes + 1023) / 1024))));
   };
   item("parameters", m.parameters);
   item("gradients", m.gradients);

@@ -9,12 +9,6 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::nn::detail {
 
-SKEIN_INLINE std::string text_of(const Extents& e) {
-  std::string t;
-  for (int i = 0; i < e.rank; ++i) t += (i ? " x " : "") + std::to_string(e[i]);
-  return t;
-}
-
 SKEIN_INLINE std::string kind_text(std::string_view kind) {
   std::string t;
   for (std::size_t i = 0; i < kind.size();) {
@@ -73,19 +67,21 @@ inline bool runs_again(const std::vector<SummaryRow>& rows, const SummaryRow& of
 inline std::string table_text(const Extents& input, const std::vector<SummaryRow>& rows,
                               const std::vector<ExecutedLayer>& executed) {
   std::vector<SummaryCells> all{{{"name", "layer", "output", "parameters", "flops"}, "runs as"},
-                                {{"", "input", text_of(input), "", ""}, ""}};
+                                {{"", "input", joined(input, " x "), "", ""}, ""}};
   std::size_t unit = 0;
   int part = 0;
   for (const SummaryRow& r : rows) {
     const plan::LayerNode& o = *r.node;
     const ExecutedLayer u = unit < executed.size() ? executed[unit] : ExecutedLayer{1, {}};
-    std::string runs = part == 0 ? std::string(u.kernel) : "  with the one above";
-    if (part == 0 && u.layer_count > 1) runs += text("{}fused, {} layers", runs.empty() ? "" : ", ", u.layer_count);
-    if (r.frozen) runs += runs.empty() ? "frozen" : ", frozen";
-    if (runs_again(rows, r)) runs += runs.empty() ? "again in backward" : ", again in backward";
-    all.push_back({{r.name, kind_text(o.kind).substr(0, 44), text_of(o.output),
+    TextList runs;
+    if (part > 0) runs.add("  with the one above");
+    else if (!u.kernel.empty()) runs.add(u.kernel);
+    if (part == 0 && u.layer_count > 1) runs.add(text("fused, {} layers", u.layer_count));
+    if (r.frozen) runs.add("frozen");
+    if (runs_again(rows, r)) runs.add("again in backward");
+    all.push_back({{r.name, kind_text(o.kind).substr(0, 44), joined(o.output, " x "),
                     o.logical_parameters ? grouped(o.logical_parameters) : "", o.flops ? grouped(o.flops) : ""},
-                   runs});
+                   runs.text()});
     if (++part >= u.layer_count) {
       part = 0;
       ++unit;

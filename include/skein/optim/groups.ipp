@@ -27,13 +27,13 @@ inline void check_factors(const GroupRule& rule, std::size_t number) {
 
 /// The names of a table; of a long one the first six and the last two, which are those of the head.
 inline std::string some_names(const std::vector<ParameterEntry>& table) {
-  std::string names;
+  TextList names;
   for (std::size_t i = 0; i < table.size(); ++i) {
     const bool left_out = table.size() > 8 && i >= 6 && i + 2 < table.size();
-    if (!left_out) names += (i ? ", " : "") + std::string(table[i].name);
-    else if (i == 6) names += ", ...";
+    if (!left_out) names.add(table[i].name);
+    else if (i == 6) names.add("...");
   }
-  return names;
+  return names.text();
 }
 
 SKEIN_INLINE ParameterGroupRange range_at(std::span<const ParameterGroupRange> ranges, long offset) {

@@ -3,9 +3,12 @@
 // broadcasting by NumPy's rule and the texts of shape errors. Per-sample shapes of a network are core/shape.hpp's.
 #pragma once
 #include <concepts>
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "../core/error.hpp"
+#include "../core/text.hpp"
 
 namespace skein::inline SKEIN_ABI {
 
@@ -48,9 +51,7 @@ template <int Rank> constexpr Dims<Rank> row_major(const Dims<Rank>& extents) {
 namespace detail {
 /// "(5, 3)"
 SKEIN_NOINLINE inline std::string shape_text(const long* e, int rank) {
-  std::string s = "(";
-  for (int i = 0; i < rank; ++i) s += (i ? ", " : "") + std::to_string(e[i]);
-  return s + ")";
+  return "(" + joined(std::span(e, static_cast<std::size_t>(rank))) + ")";
 }
 template <int Rank> std::string shape_text(const Dims<Rank>& d) { return shape_text(d.e, Rank); }
 

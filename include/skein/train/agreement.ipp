@@ -27,9 +27,9 @@ SKEIN_INLINE void warn_of_ranks_apart() {
 
 namespace detail {
 SKEIN_INLINE std::string names_of(const std::vector<AnyMetric>& metrics) {
-  std::string names;
-  for (const AnyMetric& m : metrics) names.append(names.empty() ? "" : ", ").append(m.name());
-  return names.empty() ? "none" : names;
+  TextList names;
+  for (const AnyMetric& m : metrics) names.add(m.name());
+  return names.or_words("none");
 }
 }  // namespace detail
 
@@ -136,9 +136,7 @@ SKEIN_INLINE void describe_samples(const data::DatasetView& data, std::string_vi
 SKEIN_INLINE void describe(const data::DatasetView& data, std::string_view set, bool shared, NamedValues& to) {
   if (!data) return;
   if (shared) to.add(text("the number of {} samples", set), data.size());
-  std::string extents;
-  for (int i = 0; i < data.sample_extents().rank; ++i) extents += (i ? ", " : "") + std::to_string(data.sample_extents()[i]);
-  to.add(text("the shape of a {} sample", set), "(" + extents + ")");
+  to.add(text("the shape of a {} sample", set), text("({})", joined(data.sample_extents())));
   if (shared) detail::describe_samples(data, set, to);
   for (const std::uint64_t encoder : data.origin().encoders) to.add(text("the TableEncoder hash of {} samples", set), encoder);
 }
@@ -240,14 +238,14 @@ SKEIN_INLINE void fail_disagreement(std::string_view call, const std::vector<std
 }
 
 SKEIN_INLINE void fail_files(std::string_view call, const std::vector<std::string>& texts, const comm::RankNames& names) {
-  std::string list;
+  TextList list;
   for (std::size_t r = 0; r < texts.size(); ++r) {
     const std::string rank = names.name(static_cast<int>(r));
     if (texts[r].starts_with('!')) throw CommError(text("{}: {} could not read its file: {}", call, rank, texts[r].substr(1)));
-    list.append(r ? ", " : "").append(text("'{}' on {}", texts[r], rank));
+    list.add(text("'{}' on {}", texts[r], rank));
   }
   throw CommError(
-      text("{}: the ranks have read files that differ: {}: give all ranks the same file, or copies of it", call, list));
+      text("{}: the ranks have read files that differ: {}: give all ranks the same file, or copies of it", call, list.text()));
 }
 
 }  // namespace detail

@@ -7,11 +7,7 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
-SKEIN_INLINE std::string SectionInfo::text() const {
-  std::string text = std::string(type_name(type)) + " (";
-  for (const std::int64_t extent : extents) text += (text.back() == '(' ? "" : ", ") + std::to_string(extent);
-  return text + ")";
-}
+SKEIN_INLINE std::string SectionInfo::text() const { return skein::text("{} ({})", type_name(type), joined(extents)); }
 
 }  // namespace skein::inline SKEIN_ABI::train
 

@@ -191,12 +191,12 @@ SKEIN_INLINE std::uint64_t CheckpointReader::bytes_of(const SectionInfo& info) {
 
 SKEIN_INLINE std::size_t CheckpointReader::find(std::string_view name) const {
   if (const auto found = by_name_.find(name); found != by_name_.end()) return found->second;
-  std::string near;
+  TextList near;
   for (const SectionInfo& info : table_.sections)
-    if (near.size() < 200) near += (near.empty() ? "" : ", ") + info.name;
-  throw FileError(path(), -1,
-                  "has no section '" + std::string(name) + "'; it has: " + (near.empty() ? "none" : near) +
-                      (near.size() < 200 ? "" : ", ..."));
+    if (near.text().size() < 200) near.add(info.name);
+  throw FileError(
+      path(), -1,
+      text("has no section '{}'; it has: {}{}", name, near.or_words("none"), near.text().size() < 200 ? "" : ", ..."));
 }
 
 SKEIN_INLINE std::size_t CheckpointReader::expect(std::string_view name, SectionType type, std::vector<std::int64_t> extents) {

@@ -20,9 +20,9 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 /// "Shape<2>, Shape<28, 28, 1>".
 inline std::string list(const auto& all, const auto& text_of) {
-  std::string text;
-  for (const auto& one : all) text.append(text.empty() ? "" : ", ").append(text_of(one));
-  return text;
+  TextList texts;
+  for (const auto& one : all) texts.add(text_of(one));
+  return texts.text();
 }
 /// Are samples of these extents what an Input takes: as Model's own input.
 inline bool fits(Extents given, Extents wanted) {

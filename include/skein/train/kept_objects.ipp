@@ -61,10 +61,9 @@ SKEIN_INLINE void KeptObjects::read(CheckpointReader& reader) {
 SKEIN_INLINE const std::vector<std::byte>& KeptObjects::bytes(std::string_view name) const {
   const auto found = objects_.find(name);
   if (found != objects_.end()) return found->second.bytes;
-  std::string names;
-  for (const auto& [known, ignored] : objects_) names += (names.empty() ? "" : ", ") + known;
-  throw ArgumentError("no object \"" + std::string(name) +
-                      "\" is kept beside this model; kept are: " + (names.empty() ? "none" : names) +
+  TextList names;
+  for (const auto& [known, ignored] : objects_) names.add(known);
+  throw ArgumentError("no object \"" + std::string(name) + "\" is kept beside this model; kept are: " + names.or_words("none") +
                       ". trainer.keep(...) puts one there, and into the files that the trainer saves afterwards; a predictor has "
                       "those of the file that it was given by load()");
 }

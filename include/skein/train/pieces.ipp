@@ -14,9 +14,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::string piece_name(const PieceName& piece) {
-  std::string name = text("{}[{}:{} of ", piece.section, piece.begin, piece.end);
-  for (std::size_t i = 0; i < piece.extents.size(); ++i) name += (i ? "x" : "") + std::to_string(piece.extents[i]);
-  return name + "]";
+  return text("{}[{}:{} of {}]", piece.section, piece.begin, piece.end, joined(piece.extents, "x"));
 }
 
 SKEIN_INLINE std::optional<PieceName> parse_piece(std::string_view name) {

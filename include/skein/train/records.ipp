@@ -15,18 +15,18 @@ SKEIN_INLINE const double* Scores::find(std::string_view name) const {
 
 SKEIN_INLINE double Scores::operator[](std::string_view name) const {
   if (const double* value = find(name)) return *value;
-  std::string names;
+  TextList names;
   const auto own = [&](std::string_view of, double value) {  // a member, where it was measured and no metric has its name
     if (std::isnan(value) || find(of)) return false;
-    names.append(names.empty() ? "" : ", ").append(of);
+    names.add(of);
     return name == of;
   };
   if (own("loss", loss)) return loss;
   if (own("accuracy", accuracy)) return accuracy;
-  for (const Metric& m : metrics_) names.append(names.empty() ? "" : ", ").append(m.name);
+  for (const Metric& m : metrics_) names.add(m.name);
   throw ArgumentError(
       "no metric '" + std::string(name) + "' was recorded; " +
-      (names.empty() ? "there are none: .metrics of fit or evaluate names those that are" : "there are: " + names));
+      (names.empty() ? "there are none: .metrics of fit or evaluate names those that are" : "there are: " + names.text()));
 }
 
 SKEIN_INLINE void Scores::set(std::string_view name, double value) {

@@ -2,6 +2,7 @@
 // The bodies of safetensors.hpp.
 #pragma once
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <utility>
@@ -70,10 +71,8 @@ inline std::string header_text(const FileTable& table, std::uint64_t data) {
   text += '}';
   for (const SectionInfo& s : table.sections) {
     append_string(text += ',', name_in_file(s));
-    text.append(":{\"dtype\":\"").append(safetensors_type(s.type)).append("\",\"shape\":[");
-    for (std::size_t i = 0; i < s.extents.size(); ++i) text.append(i ? "," : "").append(std::to_string(s.extents[i]));
-    text.append("],\"data_offsets\":[").append(std::to_string(s.offset - data)).append(",");
-    text.append(std::to_string(s.offset - data + s.bytes)).append("]}");
+    text.append(":{\"dtype\":\"").append(safetensors_type(s.type)).append("\",\"shape\":[").append(joined(s.extents, ","));
+    text.append("],\"data_offsets\":[").append(joined(std::array{s.offset - data, s.offset - data + s.bytes}, ",")).append("]}");
   }
   return length_in_front(text + "}");
 }

@@ -20,17 +20,18 @@ namespace detail {
 
 /// Whose values these are, "ClipNorm, Sgd, the chain": of lines as NamedValues makes them.
 inline std::string owners_of(std::string_view lines) {
-  std::string owners, last;
+  TextList owners;
+  std::string last;
   while (!lines.empty()) {
     const std::string_view name = lines.substr(0, std::min(lines.find('\t'), lines.size()));
     const std::size_t of = name.find(" of ");
     const std::string owner(of == name.npos ? name : name.substr(of + 4));
-    if (owner != last) owners.append(owners.empty() ? "" : ", ").append(owner);
+    if (owner != last) owners.add(owner);
     last = owner;
     const std::size_t end = lines.find('\n');
     lines.remove_prefix(end == lines.npos ? lines.size() : end + 1);
   }
-  return owners;
+  return owners.text();
 }
 
 /// Throws FileError where a file's optimizer is another than this one, of which these are the lines and the number of arrays.

@@ -23,17 +23,17 @@ inline std::string_view weight_name(std::string_view section) { return section.s
 inline bool is_weight(std::string_view section) { return section.starts_with("parameters/") || section.starts_with("buffers/"); }
 /// "32 x 10".
 template <class Numbers> std::string sizes_text(const Numbers& numbers, std::size_t count) {
-  std::string text;
-  for (std::size_t i = 0; i < count; ++i) text += (i > 0 ? " x " : "") + std::to_string(numbers[i]);
-  return text;
+  TextList sizes(" x ");
+  for (std::size_t i = 0; i < count; ++i) sizes.add(numbers[i]);
+  return sizes.text();
 }
 /// The first of the faults, as one sentence.
 inline std::string listed(const std::vector<std::string>& faults) {
   constexpr std::size_t most = 6;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(most, faults.size()); ++i) text += (i > 0 ? "; " : "") + faults[i];
-  if (faults.size() > most) text += skein::text("; and {} more", faults.size() - most);
-  return text;
+  TextList list("; ");
+  for (std::size_t i = 0; i < std::min(most, faults.size()); ++i) list.add(faults[i]);
+  if (faults.size() > most) list.add(text("and {} more", faults.size() - most));
+  return list.text();
 }
 }  // namespace detail
 
@@ -45,14 +45,14 @@ SKEIN_INLINE bool weight_matches(const LoadOptions& options, std::string_view se
 
 SKEIN_INLINE std::string layers_without_weights(std::span<const plan::LayerNode> layers) {
   constexpr std::string_view harmless[] = {"Dropout", "Flatten", "Reshape", "Identity"};
-  std::string names;
+  TextList names;
   for (const plan::LayerNode& node : layers) {
     const std::string_view name = node.bare_kind();
     if (node.logical_parameters > 0 || name.empty()) continue;
     if (std::find(std::begin(harmless), std::end(harmless), name) != std::end(harmless)) continue;
-    names.append(names.empty() ? "" : ", ").append(name);
+    names.add(name);
   }
-  return names;
+  return names.text();
 }
 
 SKEIN_INLINE void check_layers(CheckpointReader& reader, const std::string& path, const std::string& own) {

@@ -256,16 +256,14 @@ SKEIN_INLINE void CoordinatorState::judge(Group& g) {
     return false;
   };
   const std::string within = " within " + seconds_text(q.limit);
-  std::string found;
-  const auto add = [&](const std::string& text) { found += (found.empty() ? "" : "; ") + text; };
-  if (any(behind)) add(named(g, behind) + " did not arrive" + within);
-  if (any(silent)) add(named(g, silent) + " does not answer (stopped, or out of reach)");
-  if (any(left)) add(named(g, left) + " returned and will not arrive");
+  TextList found("; ");
+  if (any(behind)) found.add(named(g, behind) + " did not arrive" + within);
+  if (any(silent)) found.add(named(g, silent) + " does not answer (stopped, or out of reach)");
+  if (any(left)) found.add(named(g, left) + " returned and will not arrive");
   for (std::size_t i = 0; i < g.members.size(); ++i)
-    if (elsewhere(i)) add(skein::text("rank {} waits in {}", g.members[i], q.waits[i]));
-  if (found.empty())
-    found = "all ranks have arrived, and it has not ended" + within + ": look at the GPUs and the network between them";
-  fail(skein::text("{} (call {}): {}", q.what, q.call, found));
+    if (elsewhere(i)) found.add(text("rank {} waits in {}", g.members[i], q.waits[i]));
+  const std::string arrived = "all ranks have arrived, and it has not ended" + within;
+  fail(text("{} (call {}): {}", q.what, q.call, found.or_words(arrived + ": look at the GPUs and the network between them")));
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm::control

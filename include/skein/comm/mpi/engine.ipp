@@ -279,17 +279,14 @@ SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, con
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
   const auto silent = [&](int r) { return r != rank_ && !detector_->answered(r); };
-  std::string found;
-  bool any = false;
-  for (int r = 0; r < size_; ++r) any = any || silent(r);
-  if (any) found = ranks_text(names_, silent) + " did not arrive" + within;
+  TextList found("; ");
+  if (const std::string absent = some_ranks_text(names_, silent); !absent.empty()) found.add(absent + " did not arrive" + within);
   for (int r = 0; r < size_; ++r)
-    if (r != rank_ && !silent(r) && detector_->call(r) < call)
-      found += (found.empty() ? "" : "; ") + names_.name(r) + " waits in " + detector_->text(r);
+    if (r != rank_ && !silent(r) && detector_->call(r) < call) found.add(names_.name(r) + " waits in " + detector_->text(r));
   const auto late = [&](int r) { return r != rank_ && (silent(r) || detector_->call(r) < call); };
   const std::string not_called = found.empty() ? "" : not_called_text(queue_->current().signature, ranks_text(names_, late));
-  if (found.empty()) found = "all ranks have arrived, and no message has" + within + ": look at the network";
-  fail(not_called + text + found);
+  const std::string arrived = "all ranks have arrived, and no message has" + within + ": look at the network";
+  fail(not_called + text + found.or_words(arrived));
 }
 
 }  // namespace skein::inline SKEIN_ABI::comm

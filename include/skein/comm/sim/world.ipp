@@ -206,18 +206,19 @@ SKEIN_INLINE void SimWorld::fail(int rank, const std::string& message) {
 }
 
 SKEIN_INLINE std::string SimWorld::standstill() {
-  std::string text = "the simulation stands still:";
+  TextList ranks("; ");
   for (int r = 0; r < size(); ++r) {
     Rank& me = of(r);
-    text += skein::text("{} rank {}", r ? ";" : "", r);
-    if (turn_.gone(r)) text += " has returned";
+    std::string state;
+    if (turn_.gone(r)) state = " has returned";
     else if (me.waits && me.waits->message < 0)
-      text += skein::text(" waits in {} (call {})", describe(post_of(me).signature), me.waits->number - 1);
+      state = text(" waits in {} (call {})", describe(post_of(me).signature), me.waits->number - 1);
     else if (const SimReceive* const receive = me.waits ? me.mail.receive(me.waits->number) : nullptr)
-      text += skein::text(" waits for a message from {} (tag {})",
-                          (receive->from < 0 ? std::string("any rank") : "rank " + std::to_string(receive->from)), receive->tag);
+      state = text(" waits for a message from {} (tag {})", receive->from < 0 ? "any rank" : text("rank {}", receive->from),
+                   receive->tag);
+    ranks.add(text("rank {}{}", r, state));
   }
-  return text;
+  return "the simulation stands still: " + ranks.text();
 }
 
 SKEIN_INLINE const CollectiveCall& SimWorld::post_of(Rank& me) {

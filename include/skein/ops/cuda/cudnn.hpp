@@ -11,6 +11,7 @@
 
 #include "../../core/environment.hpp"
 #include "../../core/half.hpp"
+#include "../../core/text.hpp"
 #include "../../device/cuda/stream.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cudnn {
@@ -115,10 +116,6 @@ inline cudnnHandle_t handle() {
 }
 
 /// "32 x 28 x 28 x 6".
-inline std::string shape(std::initializer_list<long> extents) {
-  std::string s;
-  for (long e : extents) s += (s.empty() ? "" : " x ") + std::to_string(e);
-  return s;
-}
+inline std::string shape(std::initializer_list<long> extents) { return joined(extents, " x "); }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cudnn

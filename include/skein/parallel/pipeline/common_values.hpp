@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "../../core/named_values.hpp"
+#include "../../core/text.hpp"
 #include "../../nn/precision.hpp"
 #include "../../plan/placement.hpp"
 #include "pipeline_options.hpp"
@@ -19,14 +20,14 @@ template <class Model> NamedValues common_values(const PipelineOptions& o) {
   values.add_hash("the model (network, input shape)", &Model::fingerprint, sizeof Model::fingerprint);
   values.add("the bytes of its scalar", sizeof(typename Model::Scalar));
   values.add("the type of its products", skein::detail::scalar_name<typename Model::precision::compute>());
-  std::string cuts, tied;
+  TextList cuts, tied;
   const plan::Placement placement = Model::placement();
-  for (int s = 0; s < placement.owners(); ++s) cuts += (s ? ", " : "") + std::to_string(placement.part(s).end);
-  for (const TiedParameters& t : o.tied) tied += (tied.empty() ? "" : ", ") + t.first + " and " + t.second;
-  values.add("the ends of its stages in the parameters", cuts).of("Pipeline");
+  for (int s = 0; s < placement.owners(); ++s) cuts.add(placement.part(s).end);
+  for (const TiedParameters& t : o.tied) tied.add(t.first + " and " + t.second);
+  values.add("the ends of its stages in the parameters", cuts.text()).of("Pipeline");
   values.add(".schedule", schedules[static_cast<std::size_t>(o.schedule)]).add(".micro_batches", o.micro_batches);
   values.add(".micro_batch", o.micro_batch).add(".replicas", o.replicas).add(".vertical_sync", o.vertical_sync);
-  return values.add(".tied", tied).add(".table", o.table ? "given" : "not given");
+  return values.add(".tied", tied.text()).add(".table", o.table ? "given" : "not given");
 }
 
 }  // namespace skein::inline SKEIN_ABI::parallel::detail
