@@ -132,7 +132,8 @@ TEST_CASE("a secret that is too short is refused") {
 }
 
 TEST_CASE("the secret never travels") {
-  const auto [port, before] = free_ports();
+  const std::array<int, 2> ports = free_ports();
+  const int port = ports[0], before = ports[1];
   // Between the two, all bytes are kept.
   const auto between = support::start_process([=]() -> std::string {
     const control::Listener listener({"127.0.0.1", before});
