@@ -15,6 +15,8 @@
     names FILE         words of policies, transforms and precisions in what runs a step and should know none
     unformatted        places where clang-format is off: for tables whose columns say something
     pretend CUDA       lines of the pretend CUDA runtime: it pretends what the library calls, and no more
+    captured bindings  lambdas that use the names of a structured binding around them, which clang++ before 16 refuses: the gate compiles our
+                       tests by g++ alone, the sanitizers by clang++
     preconditioners    what curvature is made of, and whether there is any, in stages of a step that shall not ask
 
 Usage: laws.py SOURCE_DIR [--list LAW | --update] | --self-test
@@ -41,6 +43,8 @@ UNFORMATTED = re.compile(r"//\s*clang-format off")
 MARGIN = re.compile(r"\.margin\(((?:[^()]|\([^()]*\))*)\)")
 MARGIN_MATTERS = 1e-5                                                                     # from here on Catch's own 1.2e-5 hardly adds
 NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d*)?(?:e-?\d+)?")
+BOUND = re.compile(r"\bauto&{0,2} \[([\w, ]+)\]")
+LAMBDA = re.compile(r"\[([^\[\]]*)\]\s*(\([^;{}]*?\))?\s*(?:mutable\s*)?(?:->\s*[\w:<>,\s&*]+?)?\s*\{")
 OF = re.compile(r"(?:^\s*///|///<) Of ")
 TYPE = re.compile(r"^(?:template <.*> ?)?(?:inline )?(?:constexpr )?(?:struct|class|concept|enum class|enum) (?:alignas\([^)]*\) |SKEIN_\w+ )?(\w+)([^;]*)$")
 FUNCTION_NAME = re.compile(r"^(?!return|using|namespace|static_assert|public|private|SKEIN_|#|//|\}|typedef|extern|template <> )(?:template <.*> )?(?:\[\[\w+\]\] )?"
@@ -124,6 +128,30 @@ def loose_margins(text):
     return found
 
 
+def block_end(text, at):
+    """Where the block ends in which `at` is, or the statement of a `for (` whose head it is in."""
+    braces = parentheses = 0
+    for i in range(at, len(text)):
+        braces += (text[i] == "{") - (text[i] == "}")
+        parentheses += (text[i] == "(") - (text[i] == ")")
+        if braces < 0 or (parentheses < 0 and braces == 0 and text[i] in ";}"):
+            return i
+    return len(text)
+
+
+def captured_bindings(text):
+    """(line, name) of lambdas in whose body a name stands that a structured binding around them has made."""
+    found = []
+    text = re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"', lambda m: " " * len(m.group()), text)
+    for bound in BOUND.finditer(text):
+        for lambda_ in LAMBDA.finditer(text, bound.end(), block_end(text, bound.end())):
+            body = text[lambda_.end():block_end(text, lambda_.end())]
+            own = (lambda_.group(2) or "") + lambda_.group(1) * ("=" in lambda_.group(1)[1:]) + "".join(BOUND.findall(body))
+            found += [(text.count("\n", 0, lambda_.start()) + 1, name) for name in re.findall(r"\w+", bound.group(1))
+                      if re.search(r"(?<![\w.>:])%s\b(?!:)" % name, body) and not re.search(r"\b%s\b" % name, own)]
+    return found
+
+
 def house(path):
     parts = path.split("/")
     return parts[0] if len(parts) > 1 else "skein"
@@ -172,6 +200,7 @@ def breaches(root):
     for folder in ("tests", "examples", "bench"):
         for source in sorted(p for p in (root / folder).rglob("*") if p.suffix in (".hpp", ".cpp", ".cu") and "fixtures" not in p.parts):
             text = source.read_text()
+            found["captured bindings"] += [f"{source.relative_to(root)}:{line}: {name}" for line, name in captured_bindings(text)]
             if folder == "tests":
                 found["loose margins"] += [f"{source.relative_to(root)}:{number}" for number in loose_margins(text)]
             for number, line in enumerate(text.splitlines(), 1):
@@ -261,6 +290,17 @@ if constexpr (sizeof(T) > 1 &&
                             "CHECK(a == Approx(b).epsilon(0).margin(1e-9));\nCHECK(a == Approx(b)\n  .margin(at(i))\n  .epsilon(0));\nCHECK(a == Approx(1).margin(0.05));\n")
     if margins != [1, 2, 3]:
         faults.append(f"margins below Catch's epsilon: {margins}")
+    captured = captured_bindings("""const auto [a, b] = f();
+const auto one = [&](int b) { return b + x.a; };
+run([=] { return g("a", b); });
+for (const auto& [c, d] : all) run([&] { return c; });
+for (const auto& [e, f] : all) {
+  run([e = e] { return e; });
+}
+run([&] { return c + e; });
+""")
+    if captured != [(3, "b"), (4, "c")]:
+        faults.append(f"captured bindings: {captured}")
     if FEATURES.findall("if (loss_scaler_.on()) VirtualShards<4>{}; steps()") != ["loss_scaler_", "VirtualShards"]:
         faults.append("names of features are not found")
     if PRECONDITIONERS.findall("if (optim::needs_curvature<O>) w.parts.curvature.drop(); KroneckerRun") != ["needs_curvature", "KroneckerRun"]:
