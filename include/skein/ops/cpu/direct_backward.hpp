@@ -50,8 +50,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     constexpr int group = P.group();
     constexpr bool made = !std::is_same_v<Make, NothingMade>, copies = !Dense::possible || P.pads_backward();
     constexpr long dz_pitch = P.g.relu || made ? P.masked() : P.g.out_count();
-    Scalar* images = c.workspace;
-    Scalar* masked = c.workspace + P.masked_at();
+    Scalar *const images = c.workspace, *const masked = c.workspace + P.masked_at();
     [[maybe_unused]] Scalar* dweight = c.workspace + P.dweight_at();
     if constexpr (copies) std::memset(images, 0, group * P.padded_image() * sizeof(Scalar));
     if constexpr (!Dense::possible) std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
@@ -78,23 +77,14 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
         });
       }
       if (!c.dx) continue;
-      if constexpr (Turned::possible()) {
-        for (int i = 0; i < count; ++i)
-          Turned::image(dz + i * dz_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at(),
-                        c.adds_dx);
-      } else {
-        for (int i = 0; i < count; ++i)
-          data(dz + i * dz_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count(),
-               c.adds_dx);
+      for (int i = 0; i < count; ++i) {
+        Scalar* dx = c.dx + (n + i) * P.conv().in_count();
+        if constexpr (Turned::possible())
+          Turned::image(dz + i * dz_pitch, flipped, zeros, dx, c.workspace + P.transposed_at(), c.adds_dx);
+        else data(dz + i * dz_pitch, places + i * P.winner_bytes(), flipped, c.workspace, dx, c.adds_dx);
       }
     }
-    for (int f = 0; f < filters; ++f) {
-      for (int r = 0; c.dbias && r < repeats; ++r) c.dbias[f] += bias[r * filters + f];
-      if (Dense::possible || !c.dweight) continue;
-      for (int ky = 0; ky < kernel; ++ky)
-        for (int k = 0; k < P.row_values(); ++k)
-          c.dweight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] += dweight[f * filter_pitch + ky * pitch + k];
-    }
+    add_sums(c, bias, dweight);
   }
 
  private:
@@ -114,6 +104,16 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   }
   static constexpr std::array<int, 256> offset = offsets();
 
+  /// What run() has summed: bias, `repeats` times the filters, and dweight as flip() makes it.
+  static SKEIN_ALWAYS_INLINE void add_sums(const Conv2dCall<Scalar>& c, const Scalar* bias, [[maybe_unused]] Scalar* dweight) {
+    for (int f = 0; f < filters; ++f) {
+      for (int r = 0; c.dbias && r < repeats; ++r) c.dbias[f] += bias[r * filters + f];
+      if (Dense::possible || !c.dweight) continue;
+      for (int ky = 0; ky < kernel; ++ky)
+        for (int k = 0; k < P.row_values(); ++k)
+          c.dweight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] += dweight[f * filter_pitch + ky * pitch + k];
+    }
+  }
   static void take(const Scalar* x, Scalar* to) {
     constexpr long n = 1L * P.conv().width * P.conv().channels;
     if constexpr (P.conv().padding == 0) {
