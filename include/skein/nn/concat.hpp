@@ -45,15 +45,8 @@ template <class... Branches> struct Concat {
       b.in = in;
       b.output = s.output;
       b.is_kept = s.saves_output;
-      if (n == 0) {
-        t.output = s.output;
-      } else {
-        b.channel = t.output.e[t.output.rank - 1];
-        bool same = s.output.rank == t.output.rank;
-        for (int i = 0; same && i + 1 < s.output.rank; ++i) same = s.output[i] == t.output[i];
-        if (!same && t.fault == Fault::none && s.fault == Fault::none) t.fault = Fault::concat_differs;
-        t.output.e[t.output.rank - 1] += s.output.last();
-      }
+      if (n == 0) t.output = s.output;
+      else join(t, s, b);
       const long pitch = sample_pitch(s.output);
       if (const long top = at.saved_for_backward + s.stacked; top > stacked) stacked = top;
       at = at + ArenaOffsets::after(s);
@@ -79,6 +72,16 @@ template <class... Branches> struct Concat {
     return r;
   }
   static constexpr MemoryRequirements analyze(Extents in) { return layout(in).total; }
+
+ private:
+  /// The branch's output goes behind those before it, along the last dimension; the others are the same.
+  static constexpr void join(MemoryRequirements& total, const MemoryRequirements& branch, BranchPlace& place) {
+    place.channel = total.output.last();
+    bool same = branch.output.rank == total.output.rank;
+    for (int i = 0; same && i + 1 < branch.output.rank; ++i) same = branch.output[i] == total.output[i];
+    if (!same && total.fault == Fault::none && branch.fault == Fault::none) total.fault = Fault::concat_differs;
+    total.output.e[total.output.rank - 1] += branch.output.last();
+  }
 };
 
 template <ConcatLike L, class In> struct Node<L, In> {

@@ -242,10 +242,9 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// The region of a step; on a device it may be captured, and replayed. One that throws was no step: it is not counted, and an
   /// accumulation begins anew (but the factors of Kfac may have its batch in them already).
   void launch(State& step, const optim::StepOptions& options) {
-    const bool captures = capturable(parts_, step);
-    if (options.graph && !captures) note_not_captured(parts_, step);
+    const bool as_graph = options.graph && captures(parts_, step);
     try {
-      parts_.device.run(step_memory(), options.graph && captures, StepLaunch<Stages, Parts>{parts_, step});
+      parts_.device.run(step_memory(), as_graph, StepLaunch<Stages, Parts>{parts_, step});
     } catch (...) {
       if (step.update) --step_, model().weights().changed();  // some worker may have updated its part
       parts_.buffers.give_back(model().buffers());

@@ -101,7 +101,10 @@ class SharedTransport {
   // Sums out of this rank's slot, which it fills again.
   void take_sums(char* to, const char* from, std::size_t bytes);
 
+  // What the call wants of chunk i, out of the slots.
   void take(std::int64_t i);
+  void take_reduced(const CollectiveCall& o, std::int64_t i);
+  void take_scattered(const CollectiveCall& o, std::int64_t i);
 
   /// Pages of all ranks, and what shared_at counts up to their beginning.
   struct Shared {

@@ -239,51 +239,53 @@ SKEIN_INLINE void SharedTransport::take_sums(char* to, const char* from, std::si
   }
 }
 
+SKEIN_INLINE void SharedTransport::take_reduced(const CollectiveCall& o, std::int64_t i) {
+  const Piece c = part({0, o.signature.count}, i);
+  if (!receives() || c.count == 0) return;
+  char* into = o.into() + bytes(c.offset);
+  if (chunks_.folds) {  // the other ranks' slices are folded
+    const Piece own = slice(c, rank_);
+    const std::size_t after = own.offset + own.count;
+    take_sums(into, slot(rank_, i), bytes(own.offset));
+    return take_sums(into + bytes(after), slot(rank_, i) + bytes(after), bytes(c.count - after));
+  }
+  for (int r = 0; r < ranks_; ++r)
+    pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + bytes(c.offset) : slot(r, i);
+  pointers_.to[0] = into;
+  if (ranks_ == 2) pointers_.to[1] = slot(1 - rank_, i);  // nobody else reads it: it goes back written
+  o.fold(o.functor, pointers_.to.data(), ranks_ == 2 ? 2 : 1, pointers_.from.data(), ranks_, c.count);
+}
+
+SKEIN_INLINE void SharedTransport::take_scattered(const CollectiveCall& o, std::int64_t i) {
+  const Piece c = part(o.piece(rank_), i), own = part({0, o.piece(rank_).count}, i);
+  for (int r = 0; r < ranks_; ++r)
+    pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + bytes(c.offset) : sub_slot(r, rank_, i);
+  for (int r = 0; r < ranks_; ++r)  // what nobody else reads goes back written
+    pointers_.to[static_cast<std::size_t>(r)] = r == rank_ ? o.into() + bytes(own.offset) : sub_slot(r, rank_, i);
+  if (c.count) o.fold(o.functor, pointers_.to.data(), ranks_, pointers_.from.data(), ranks_, c.count);
+}
+
 SKEIN_INLINE void SharedTransport::take(std::int64_t i) {
   if (pages_) return;
   const CollectiveCall& o = *o_;
   switch (o.signature.kind) {
     case Collective::Barrier:
       break;
-    case Collective::Broadcast: {
-      const Piece c = part({0, o.signature.count}, i);
-      if (rank_ != o.signature.root) copy_bytes(o.into() + bytes(c.offset), slot(o.signature.root, i), bytes(c.count));
+    case Collective::Broadcast:
+      if (const Piece c = part({0, o.signature.count}, i); rank_ != o.signature.root)
+        copy_bytes(o.into() + bytes(c.offset), slot(o.signature.root, i), bytes(c.count));
       break;
-    }
     case Collective::AllReduce:
-    case Collective::Reduce: {
-      const Piece c = part({0, o.signature.count}, i);
-      if (!receives() || c.count == 0) break;
-      char* into = o.into() + bytes(c.offset);
-      if (!chunks_.folds) {
-        for (int r = 0; r < ranks_; ++r)
-          pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + bytes(c.offset) : slot(r, i);
-        pointers_.to[0] = into;
-        if (ranks_ == 2) pointers_.to[1] = slot(1 - rank_, i);  // nobody else reads it: it goes back written
-        o.fold(o.functor, pointers_.to.data(), ranks_ == 2 ? 2 : 1, pointers_.from.data(), ranks_, c.count);
-        break;
-      }
-      const Piece own = slice(c, rank_);
-      const std::size_t after = own.offset + own.count;
-      take_sums(into, slot(rank_, i), bytes(own.offset));
-      take_sums(into + bytes(after), slot(rank_, i) + bytes(after), bytes(c.count - after));
-      break;
-    }
+    case Collective::Reduce:
+      return take_reduced(o, i);
     case Collective::AllGather:
       for (int r = 0; r < ranks_; ++r) {
         const Piece c = part(o.piece(r), i), own = part({0, o.piece(r).count}, i);
         copy_bytes(o.into() + bytes(c.offset), r == rank_ ? o.from() + bytes(own.offset) : slot(r, i), bytes(c.count));
       }
       break;
-    case Collective::ReduceScatter: {
-      const Piece c = part(o.piece(rank_), i), own = part({0, o.piece(rank_).count}, i);
-      for (int r = 0; r < ranks_; ++r)
-        pointers_.from[static_cast<std::size_t>(r)] = r == rank_ ? o.from() + bytes(c.offset) : sub_slot(r, rank_, i);
-      for (int r = 0; r < ranks_; ++r)  // what nobody else reads goes back written
-        pointers_.to[static_cast<std::size_t>(r)] = r == rank_ ? o.into() + bytes(own.offset) : sub_slot(r, rank_, i);
-      if (c.count) o.fold(o.functor, pointers_.to.data(), ranks_, pointers_.from.data(), ranks_, c.count);
-      break;
-    }
+    case Collective::ReduceScatter:
+      return take_scattered(o, i);
     case Collective::AllToAll:
       for (int r = 0; r < ranks_; ++r) {
         const Piece c = part(o.piece(r), i), own = part(o.piece(rank_), i);

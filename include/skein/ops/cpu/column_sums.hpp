@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums over the rows of a matrix, and the same in one pass with the derivative of an activation: bias gradients. Vectors over
 // the columns, up to eight of them in registers while the rows go by.
+//
+//     r a row, j a column or a vector of them, p the arguments, V a vector of Scalar
 #pragma once
 #include "gemm_small.hpp"
 

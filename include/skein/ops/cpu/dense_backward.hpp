@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backward passes of a direct convolution with nothing pooled behind it and channels that fill whole vectors: every output has a
 // gradient, so that dense loops win over those of direct_backward.hpp.
+//
+//     P the plan, c the call; x an image (height, width, channels), dx its gradient, dz (pixels, filters) the gradient of the
+//     outputs that a ReLU let pass; n a sample, f a filter, r a row of outputs, v a vector of filters, k a value of a patch's
+//     row, kx, ky a place of the window; V a vector of Scalar
 #pragma once
 #include <type_traits>
 
@@ -21,8 +25,8 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
   static constexpr bool padded = P.pads_backward();
   using V = Vector<Scalar, lanes>;
 
-  /// image: padded, where the kernel wants that; g: (pixels, filters); to: (weight_rows, weight_pitch), added to.
-  static void add(const Scalar* image, const Scalar* g, Scalar* to) {
+  /// image: padded, where the kernel wants that; dz: (pixels, filters); to: (weight_rows, weight_pitch), added to.
+  static void add(const Scalar* image, const Scalar* dz, Scalar* to) {
     constexpr int rows = P.conv().out_height(), window = P.conv().kernel;
     for (int r = 0; r < rows; r += rows_together) {
       const int end = r + rows_together < rows ? r + rows_together : rows;
@@ -33,10 +37,10 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
             const Pixels seen = padded ? Pixels{r, end, 0, P.conv().out_width()}
                                        : Pixels{std::max(r, first(ky)), std::min(end, behind(ky, P.conv().height)), first(kx),
                                                 behind(kx, P.conv().width)};
-            each_block(image, g + v * lanes, ky, kx, seen, to + v * lanes);
+            each_block(image, dz + v * lanes, ky, kx, seen, to + v * lanes);
             if constexpr (fetches) {
               fetch_part(image + 1L * end * P.conv().stride * row, rows_together * P.conv().stride * row, part);
-              fetch_part(g + 1L * end * P.conv().out_width() * filters, 1L * rows_together * P.conv().out_width() * filters,
+              fetch_part(dz + 1L * end * P.conv().out_width() * filters, 1L * rows_together * P.conv().out_width() * filters,
                          part++);
             }
           }
@@ -84,26 +88,26 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
     const long each = (values / line + parts - 1) / parts * line;
     for (long i = part * each; i < (part + 1) * each; i += line) __builtin_prefetch(from + i, 0, 2);
   }
-  static void each_block(const Scalar* image, const Scalar* g, int ky, int kx, const Pixels& p, Scalar* to) {
+  static void each_block(const Scalar* image, const Scalar* dz, int ky, int kx, const Pixels& seen, Scalar* to) {
     constexpr int origin = padded ? 0 : P.conv().padding;
-    const Scalar* x = image + (1L * p.begin * P.conv().stride + ky - origin) * row +
-                      (1L * p.first * P.conv().stride + kx - origin) * P.conv().channels;
-    g += (1L * p.begin * P.conv().out_width() + p.first) * filters;
+    const Scalar* x = image + (1L * seen.begin * P.conv().stride + ky - origin) * row +
+                      (1L * seen.first * P.conv().stride + kx - origin) * P.conv().channels;
+    dz += (1L * seen.begin * P.conv().out_width() + seen.first) * filters;
     to += (1L * ky * P.row_values() + kx * P.conv().channels) * P.conv().weight_pitch();
     int k = 0;
     if constexpr (wider > 0)
-      for (; k < wider * (values + 1); k += values + 1) block<values + 1>(x + k, g, p, to + k * P.conv().weight_pitch());
-    for (; k < together; k += values) block<values>(x + k, g, p, to + k * P.conv().weight_pitch());
+      for (; k < wider * (values + 1); k += values + 1) block<values + 1>(x + k, dz, seen, to + k * P.conv().weight_pitch());
+    for (; k < together; k += values) block<values>(x + k, dz, seen, to + k * P.conv().weight_pitch());
   }
 
-  template <int N> static SKEIN_NOINLINE void block(const Scalar* x, const Scalar* g, const Pixels& seen, Scalar* to) {
-    V sum[N][chunk];
+  template <int Values> static SKEIN_NOINLINE void block(const Scalar* x, const Scalar* dz, const Pixels& seen, Scalar* to) {
+    V sum[Values][chunk];
 #pragma GCC unroll 16
-    for (int i = 0; i < N; ++i)
+    for (int i = 0; i < Values; ++i)
 #pragma GCC unroll 2
       for (int v = 0; v < chunk; ++v) sum[i][v] = load_from<V>(to + i * P.conv().weight_pitch() + v * lanes);
-    for (int r = seen.begin; r < seen.end; ++r, x += P.conv().stride * row, g += P.conv().out_width() * filters) {
-      const Scalar *value_at = x, *slope = g;
+    for (int r = seen.begin; r < seen.end; ++r, x += P.conv().stride * row, dz += P.conv().out_width() * filters) {
+      const Scalar *value_at = x, *slope = dz;
       for (int p = seen.first; p < seen.behind; ++p, value_at += step, slope += filters) {
         V s[chunk];
 #pragma GCC unroll 2
@@ -112,7 +116,7 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
           keep(s[v]);
         }
 #pragma GCC unroll 16
-        for (int i = 0; i < N; ++i) {
+        for (int i = 0; i < Values; ++i) {
           const V value(value_at[i]);
 #pragma GCC unroll 2
           for (int v = 0; v < chunk; ++v) sum[i][v] = fused(value, s[v], sum[i][v]);
@@ -120,7 +124,7 @@ template <class Scalar, DirectPlan P> struct DenseWeights {
       }
     }
 #pragma GCC unroll 16
-    for (int i = 0; i < N; ++i)
+    for (int i = 0; i < Values; ++i)
 #pragma GCC unroll 2
       for (int v = 0; v < chunk; ++v) store_to(to + i * P.conv().weight_pitch() + v * lanes, sum[i][v]);
   }
@@ -143,8 +147,8 @@ template <class Scalar, DirectPlan P> struct DenseData {
               weight[(1L * (k * k - 1 - t) * channels + c) * P.conv().weight_pitch() + f];
   }
   /// zeros: as many as there are channels, in whole vectors. adds: to dx, else it is written.
-  static void image(const Scalar* g, const Scalar* transposed, const Scalar* zeros, Scalar* dx, Scalar* workspace, bool adds) {
-    Forward::image(g, transposed, zeros, dx, nullptr, workspace, adds);
+  static void image(const Scalar* dz, const Scalar* transposed, const Scalar* zeros, Scalar* dx, Scalar* workspace, bool adds) {
+    Forward::image(dz, transposed, zeros, dx, nullptr, workspace, adds);
   }
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = x W + b and its gradients by products with compile-time columns. The gradient of the input goes over a transposed copy of
 // the weight, made once for each change of the weights, or panel by panel where it is large: all three are the same kernel.
+//
+//     x (N, In), w (In, Out), b (Out), y (N, Out); N samples: batch; n a sample, i an input, j a vector of outputs; g arguments
 #pragma once
 #include "column_sums.hpp"
 #include "transpose.hpp"
@@ -82,15 +84,15 @@ template <class Scalar, int In, int Out> struct DenseSmall {
   static void dots(long batch, const Scalar* dy, const Scalar* w, Scalar* dx) {
     constexpr int lanes = ColumnPlan<Scalar, Out>::half, vectors = (Out + lanes - 1) / lanes;
     using V = Vector<Scalar, lanes>;
-    for (long b = 0; b < batch; ++b) {
+    for (long n = 0; n < batch; ++n) {
       V sum[In];
       for (int i = 0; i < In; ++i) sum[i] = V(Scalar(0));
       for (int j = 0; j < vectors; ++j) {
-        V d = V::load_unaligned(dy + b * pitch + j * lanes);
+        V d = V::load_unaligned(dy + n * pitch + j * lanes);
         if (j == vectors - 1 && Out % lanes != 0) d = xsimd::select(detail::first_lanes<V>(Out - j * lanes), d, V(Scalar(0)));
         for (int i = 0; i < In; ++i) sum[i] = fused(d, V::load_unaligned(w + i * pitch + j * lanes), sum[i]);
       }
-      for (int i = 0; i < In; ++i) dx[b * x_pitch + i] = xsimd::hadd(sum[i]);
+      for (int i = 0; i < In; ++i) dx[n * x_pitch + i] = xsimd::hadd(sum[i]);
     }
   }
 };

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = x W + b with one to four outputs: dot products over the inputs. The weight is used as a transposed, padded copy, so that
 // its rows are vectors; its gradient is summed in registers while the samples go by.
+//
+//     x (N, In), w (In, Out), b (Out), y (N, Out); N samples: batch; n a sample, i an input, j a vector of inputs, o an output;
+//     g arguments, V a vector of Scalar
 #pragma once
 #include "dense_small.hpp"
 
@@ -19,40 +22,40 @@ template <class Scalar, int In, int Out> struct DenseThin {
 
   template <class Finish>
   static void forward(long batch, const Scalar* x, const Scalar*, const Scalar* transposed, const Scalar* bias, Scalar* y) {
-    for (long b = 0; b < batch; ++b) {
+    for (long n = 0; n < batch; ++n) {
       V sum[Out];
-      for (int n = 0; n < Out; ++n) sum[n] = V(Scalar(0));
+      for (int o = 0; o < Out; ++o) sum[o] = V(Scalar(0));
       for (int j = 0; j < vectors; ++j) {
-        const V v = input(x + b * x_pitch, j);
-        for (int n = 0; n < Out; ++n) sum[n] = fused(v, V::load_unaligned(transposed + n * x_pitch + j * lanes), sum[n]);
+        const V v = input(x + n * x_pitch, j);
+        for (int o = 0; o < Out; ++o) sum[o] = fused(v, V::load_unaligned(transposed + o * x_pitch + j * lanes), sum[o]);
       }
-      for (int n = 0; n < Out; ++n) y[b * pitch + n] = Finish{}(xsimd::hadd(sum[n]) + (bias ? bias[n] : Scalar(0)));
+      for (int o = 0; o < Out; ++o) y[n * pitch + o] = Finish{}(xsimd::hadd(sum[o]) + (bias ? bias[o] : Scalar(0)));
     }
   }
   static void input_gradient(long batch, const Scalar* dy, const Scalar*, const Scalar* transposed, Scalar*, Scalar* dx) {
-    for (long b = 0; b < batch; ++b)
+    for (long n = 0; n < batch; ++n)
       for (int j = 0; j < vectors; ++j) {
-        V sum = V(dy[b * pitch]) * V::load_unaligned(transposed + j * lanes);
-        for (int n = 1; n < Out; ++n)
-          sum = fused(V(dy[b * pitch + n]), V::load_unaligned(transposed + n * x_pitch + j * lanes), sum);
-        sum.store_unaligned(dx + b * x_pitch + j * lanes);
+        V sum = V(dy[n * pitch]) * V::load_unaligned(transposed + j * lanes);
+        for (int o = 1; o < Out; ++o)
+          sum = fused(V(dy[n * pitch + o]), V::load_unaligned(transposed + o * x_pitch + j * lanes), sum);
+        sum.store_unaligned(dx + n * x_pitch + j * lanes);
       }
   }
   static void gradients(const DenseGradients<Scalar>& g, Share = {}) {
     constexpr int blocks = (vectors + block - 1) / block, last = vectors - (blocks - 1) * block;
-    for (int q = 0; q + 1 < blocks; ++q) columns<block>(g, q * block);
+    for (int i = 0; i + 1 < blocks; ++i) columns<block>(g, i * block);
     columns<last>(g, (blocks - 1) * block);
     if (!g.db) return;
     Scalar sum[Out] = {};
-    for (long b = 0; b < g.batch; ++b)
-      for (int n = 0; n < Out; ++n) sum[n] += g.dy[b * pitch + n];
-    for (int n = 0; n < Out; ++n) g.db[n] = g.accumulate ? g.db[n] + sum[n] : sum[n];
+    for (long n = 0; n < g.batch; ++n)
+      for (int o = 0; o < Out; ++o) sum[o] += g.dy[n * pitch + o];
+    for (int o = 0; o < Out; ++o) g.db[o] = g.accumulate ? g.db[o] + sum[o] : sum[o];
   }
   /// Outputs [begin, end).
   static void pack_weights(long begin, long end, const Scalar* w, Scalar* transposed) {
-    for (long n = begin; n < end; ++n) {
-      for (long i = 0; i < In; ++i) transposed[n * x_pitch + i] = w[i * pitch + n];
-      for (long i = In; i < x_pitch; ++i) transposed[n * x_pitch + i] = 0;
+    for (long o = begin; o < end; ++o) {
+      for (long i = 0; i < In; ++i) transposed[o * x_pitch + i] = w[i * pitch + o];
+      for (long i = In; i < x_pitch; ++i) transposed[o * x_pitch + i] = 0;
     }
   }
 
@@ -66,24 +69,24 @@ template <class Scalar, int In, int Out> struct DenseThin {
   /// The gradients of Count vectors of inputs.
   template <int Count> static void columns(const DenseGradients<Scalar>& g, int first) {
     V sum[Out][Count];
-    for (int n = 0; n < Out; ++n)
-      for (int j = 0; j < Count; ++j) sum[n][j] = V(Scalar(0));
-    for (long b = 0; b < g.batch; ++b)
+    for (int o = 0; o < Out; ++o)
+      for (int j = 0; j < Count; ++j) sum[o][j] = V(Scalar(0));
+    for (long n = 0; n < g.batch; ++n)
 #pragma GCC unroll 16
       for (int j = 0; j < Count; ++j) {
-        const V v = V::load_unaligned(g.x + b * x_pitch + (first + j) * lanes);
+        const V v = V::load_unaligned(g.x + n * x_pitch + (first + j) * lanes);
 #pragma GCC unroll 4
-        for (int n = 0; n < Out; ++n) sum[n][j] = fused(V(g.dy[b * pitch + n]), v, sum[n][j]);
+        for (int o = 0; o < Out; ++o) sum[o][j] = fused(V(g.dy[n * pitch + o]), v, sum[o][j]);
       }
     alignas(64) Scalar values[lanes];
 #pragma GCC unroll 16
     for (int j = 0; j < Count; ++j)
 #pragma GCC unroll 4
-      for (int n = 0; n < Out; ++n) {
-        sum[n][j].store_aligned(values);
+      for (int o = 0; o < Out; ++o) {
+        sum[o][j].store_aligned(values);
         const int at = (first + j) * lanes, end = In - at < lanes ? In - at : lanes;
         for (int i = 0; i < end; ++i) {
-          Scalar& to = g.dw[(at + i) * pitch + n];
+          Scalar& to = g.dw[(at + i) * pitch + o];
           to = g.accumulate ? to + values[i] : values[i];
         }
       }

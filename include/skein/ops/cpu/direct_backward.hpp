@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backward passes of a direct convolution: they loop over the outputs *behind* the pooling. After a 2 x 2 maximum three quarters
 // of the convolution's gradient are zero; the winner's place says which patch of the input an output saw, so that
-//     weights:  gradient[filter][patch] += g * x[patch]          (a row of a patch is contiguous in NHWC)
-//     data:     dx[patch] += sum over the filters that won at this place of g * weight[filter][patch]
+//     weights:  gradient[filter][patch] += dz * x[patch]          (a row of a patch is contiguous in NHWC)
+//     data:     dx[patch] += sum over the filters that won at this place of dz * weight[filter][patch]
 // and an output that ReLU has switched off costs nothing. Without pooling each output's place is its own.
+//
+//     P the plan, c the call; x an image (height, width, channels), dx its gradient, dz (pixels, filters) the gradient of the
+//     outputs that a ReLU let pass, w weights; n a sample, f a filter, r a row of outputs, ky a row of the window, k a value of
+//     it, q a place of the pooling's window, v a vector of a patch's row; R, W rows and vectors of a part of a patch; V a vector
+//     of Scalar
 #pragma once
 #include <array>
 #include <bit>
@@ -12,6 +17,7 @@
 
 #include "byte_words.hpp"
 #include "dense_backward.hpp"
+#include "patch_parts.hpp"
 
 #if SKEIN_WITH_XSIMD
 SKEIN_BEGIN_UNROLLED
@@ -43,9 +49,8 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   template <class Make> static void run(const Conv2dCall<Scalar>& c, const Scalar* flipped, const ArgMax* winners, Make make) {
     constexpr int group = P.group();
     constexpr bool made = !std::is_same_v<Make, NothingMade>, copies = !Dense::possible || P.pads_backward();
-    constexpr long g_pitch = P.g.relu || made ? P.masked() : P.g.out_count();
-    Scalar* images = c.workspace;
-    Scalar* masked = c.workspace + P.masked_at();
+    constexpr long dz_pitch = P.g.relu || made ? P.masked() : P.g.out_count();
+    Scalar *const images = c.workspace, *const masked = c.workspace + P.masked_at();
     [[maybe_unused]] Scalar* dweight = c.workspace + P.dweight_at();
     if constexpr (copies) std::memset(images, 0, group * P.padded_image() * sizeof(Scalar));
     if constexpr (!Dense::possible) std::memset(dweight, 0, P.flipped() * sizeof(Scalar));
@@ -54,45 +59,37 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     if constexpr (Turned::possible()) std::memset(zeros, 0, (whole_line(P.conv().channels) + 16) * sizeof(Scalar));
     for (long n = 0; n < c.batch; n += group) {
       const int count = static_cast<int>(c.batch - n < group ? c.batch - n : group);
-      const Scalar* g = P.g.relu || made ? masked : c.dy + n * P.g.out_count();
+      const Scalar* dz = P.g.relu || made ? masked : c.dy + n * P.g.out_count();
       for (int i = 0; i < count; ++i) {
         if constexpr (copies)
           if (c.dweight) take(c.x + (n + i) * P.conv().in_count(), images + i * P.padded_image());
         if constexpr (made) make(n + i, masked + i * P.masked());
         else if (P.g.relu) mask(c.y + (n + i) * P.g.out_count(), c.dy + (n + i) * P.g.out_count(), masked + i * P.masked());
-        if (c.dbias) add_pixels(g + i * g_pitch, bias);
+        if (c.dbias) add_pixels(dz + i * dz_pitch, bias);
       }
       const ArgMax* places = winners ? winners + n * P.winner_bytes() : nullptr;
       if constexpr (Dense::possible) {
         for (int i = 0; i < count && c.dweight; ++i)
-          Dense::add(copies ? images + i * P.padded_image() : c.x + (n + i) * P.conv().in_count(), g + i * g_pitch, c.dweight);
+          Dense::add(copies ? images + i * P.padded_image() : c.x + (n + i) * P.conv().in_count(), dz + i * dz_pitch, c.dweight);
       } else if (c.dweight) {
-        each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
-          weights<R, W>(images, g, g_pitch, places, count, row, v, dweight);
+        Parts::each([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
+          weights<R, W>(images, dz, dz_pitch, places, count, row, v, dweight);
         });
       }
       if (!c.dx) continue;
-      if constexpr (Turned::possible()) {
-        for (int i = 0; i < count; ++i)
-          Turned::image(g + i * g_pitch, flipped, zeros, c.dx + (n + i) * P.conv().in_count(), c.workspace + P.transposed_at(),
-                        c.adds_dx);
-      } else {
-        for (int i = 0; i < count; ++i)
-          data(g + i * g_pitch, places + i * P.winner_bytes(), flipped, c.workspace, c.dx + (n + i) * P.conv().in_count(),
-               c.adds_dx);
+      for (int i = 0; i < count; ++i) {
+        Scalar* dx = c.dx + (n + i) * P.conv().in_count();
+        if constexpr (Turned::possible())
+          Turned::image(dz + i * dz_pitch, flipped, zeros, dx, c.workspace + P.transposed_at(), c.adds_dx);
+        else data(dz + i * dz_pitch, places + i * P.winner_bytes(), flipped, c.workspace, dx, c.adds_dx);
       }
     }
-    for (int f = 0; f < filters; ++f) {
-      for (int r = 0; c.dbias && r < repeats; ++r) c.dbias[f] += bias[r * filters + f];
-      if (Dense::possible || !c.dweight) continue;
-      for (int ky = 0; ky < kernel; ++ky)
-        for (int k = 0; k < P.row_values(); ++k)
-          c.dweight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] += dweight[f * filter_pitch + ky * pitch + k];
-    }
+    add_sums(c, bias, dweight);
   }
 
  private:
-  template <int N> struct Size {};
+  using Parts = PatchParts<kernel, vectors>;
+  template <int N> using Size = typename Parts::template Size<N>;
   static constexpr long pixel_step = 1L * P.g.pool_stride * P.conv().stride * P.conv().channels;
   static constexpr long row_step = 1L * P.g.pool_stride * P.conv().stride * P.padded_row();
   static constexpr long origin = -1L * P.g.pool_padding * P.conv().stride * (P.padded_row() + P.conv().channels);
@@ -107,24 +104,16 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   }
   static constexpr std::array<int, 256> offset = offsets();
 
-  // A patch of kernel rows by `vectors` vectors, in parts that fit into the registers.
-  static constexpr int vector_parts = (vectors + accumulators - 1) / accumulators;
-  static constexpr int part_vectors = (vectors + vector_parts - 1) / vector_parts,
-                       last_vectors = vectors - (vector_parts - 1) * part_vectors;
-  static constexpr int most_rows = accumulators / part_vectors < kernel ? accumulators / part_vectors : kernel;
-  static constexpr int row_parts = (kernel + most_rows - 1) / most_rows;
-  static constexpr int part_rows = (kernel + row_parts - 1) / row_parts, last_rows = kernel - (row_parts - 1) * part_rows;
-
-  template <class Executor> static SKEIN_ALWAYS_INLINE void each_pass(Executor&& pass) {
-    for (int r = 0; r < row_parts - 1; ++r) {
-      for (int v = 0; v < vector_parts - 1; ++v) pass(Size<part_rows>{}, Size<part_vectors>{}, r * part_rows, v * part_vectors);
-      pass(Size<part_rows>{}, Size<last_vectors>{}, r * part_rows, (vector_parts - 1) * part_vectors);
+  /// What run() has summed: bias, `repeats` times the filters, and dweight as flip() makes it.
+  static SKEIN_ALWAYS_INLINE void add_sums(const Conv2dCall<Scalar>& c, const Scalar* bias, [[maybe_unused]] Scalar* dweight) {
+    for (int f = 0; f < filters; ++f) {
+      for (int r = 0; c.dbias && r < repeats; ++r) c.dbias[f] += bias[r * filters + f];
+      if (Dense::possible || !c.dweight) continue;
+      for (int ky = 0; ky < kernel; ++ky)
+        for (int k = 0; k < P.row_values(); ++k)
+          c.dweight[(1L * ky * P.row_values() + k) * P.conv().weight_pitch() + f] += dweight[f * filter_pitch + ky * pitch + k];
     }
-    for (int v = 0; v < vector_parts - 1; ++v)
-      pass(Size<last_rows>{}, Size<part_vectors>{}, kernel - last_rows, v * part_vectors);
-    pass(Size<last_rows>{}, Size<last_vectors>{}, kernel - last_rows, (vector_parts - 1) * part_vectors);
   }
-
   static void take(const Scalar* x, Scalar* to) {
     constexpr long n = 1L * P.conv().width * P.conv().channels;
     if constexpr (P.conv().padding == 0) {
@@ -136,23 +125,23 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
   }
   static SKEIN_NOINLINE void mask(const Scalar* y, const Scalar* dy, Scalar* to) {
     constexpr int wide = widest_lanes<Scalar>;
-    using W = Vector<Scalar, wide>;
+    using Wide = Vector<Scalar, wide>;
     constexpr long n = P.g.out_count(), whole = n / wide * wide;
     for (long i = 0; i < whole; i += wide) {
-      const W zero(Scalar(0));
-      store_to(to + i, xsimd::select(load_from<W>(y + i) > zero, load_from<W>(dy + i), zero));
+      const Wide zero(Scalar(0));
+      store_to(to + i, xsimd::select(load_from<Wide>(y + i) > zero, load_from<Wide>(dy + i), zero));
     }
     for (long i = whole; i < n; ++i) to[i] = y[i] > 0 ? dy[i] : Scalar(0);
   }
 
   /// Sums over the pixels, `repeats` pixels side by side.
   static constexpr int repeats = filters < 64 ? 64 / filters : 1;
-  static SKEIN_NOINLINE void add_pixels(const Scalar* g, Scalar* sums) {
+  static SKEIN_NOINLINE void add_pixels(const Scalar* dz, Scalar* sums) {
     constexpr long width = repeats * filters, n = pixels * filters;
     for (long i = 0; i < n / width; ++i)
-      for (long k = 0; k < width; ++k) sums[k] += g[i * width + k];
+      for (long k = 0; k < width; ++k) sums[k] += dz[i * width + k];
     constexpr long tail = n % width;
-    for (long k = 0; k < tail; ++k) sums[k] += g[n - tail + k];
+    for (long k = 0; k < tail; ++k) sums[k] += dz[n - tail + k];
   }
 
   /// Where, from the patch at `origin`, the patch lies that an output's gradient is multiplied with. Of an output that nobody won
@@ -165,7 +154,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     return P.g.relu && P.g.pool_padding > 0 && winner == no_winner ? -origin : window + offset[winner];
   }
 
-  template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* g, long g_pitch,
+  template <int R, int W> static SKEIN_NOINLINE void weights(const Scalar* images, const Scalar* dz, long dz_pitch,
                                                              const ArgMax* winners, int count, int row, int v, Scalar* dweight) {
     constexpr int sets = R * W >= 8 ? 1 : R * W >= 4 ? 2 : accumulators >= 24 ? 4 : 2;  // enough independent sums
     const Scalar* first = images + origin + row * P.padded_row() + v * lanes;
@@ -179,7 +168,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
         for (int s = 1; s < sets; ++s) sum[s][i] = V(Scalar(0));
       }
       for (int n = 0; n < count; ++n) {
-        const Scalar* gradient = g + n * g_pitch + f;
+        const Scalar* gradient = dz + n * dz_pitch + f;
         const ArgMax* places = winners + n * P.winner_bytes();
         const Scalar* image = first + n * P.padded_image();
         for (int r = 0; r < rows; ++r) {
@@ -202,26 +191,26 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     }
   }
   template <int R, int W> static SKEIN_ALWAYS_INLINE void add(V (&sum)[R * W], Scalar gradient, const Scalar* x) {
-    const V g(gradient);
+    const V dz(gradient);
 #pragma GCC unroll 32
-    for (int i = 0; i < R * W; ++i) sum[i] = fused(g, load_from<V>(x + i / W * P.padded_row() + i % W * lanes), sum[i]);
+    for (int i = 0; i < R * W; ++i) sum[i] = fused(dz, load_from<V>(x + i / W * P.padded_row() + i % W * lanes), sum[i]);
   }
 
   /// dx of one image, written or added to.
-  static void data(const Scalar* g, const ArgMax* winners, const Scalar* flipped, Scalar* workspace, Scalar* dx, bool adds) {
+  static void data(const Scalar* dz, const ArgMax* winners, const Scalar* flipped, Scalar* workspace, Scalar* dx, bool adds) {
     Scalar* padded = workspace + P.dx_at();
     std::memset(padded, 0, P.padded_image() * sizeof(Scalar));
     const ArgMax* alive = winners;
     if constexpr (!P.g.pooled() && P.g.relu) {
       ArgMax* bytes = reinterpret_cast<ArgMax*>(workspace + P.alive_at());
-      for (long i = 0; i < P.g.out_count(); ++i) bytes[i] = g[i] != 0 ? ArgMax(0) : no_winner;
+      for (long i = 0; i < P.g.out_count(); ++i) bytes[i] = dz[i] != 0 ? ArgMax(0) : no_winner;
       alive = bytes;
     }
-    each_pass([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
+    Parts::each([&]<int R, int W>(Size<R>, Size<W>, int row, int v) {
       Scalar* to = padded + origin + row * P.padded_row() + v * lanes;
       const Scalar* w = flipped + row * pitch + v * lanes;
-      if constexpr (ByChannel) by_channel<R, W>(g, alive, w, to);
-      else by_pixel<R, W>(g, alive, w, to);
+      if constexpr (ByChannel) by_channel<R, W>(dz, alive, w, to);
+      else by_pixel<R, W>(dz, alive, w, to);
     });
     constexpr long n = 1L * P.conv().width * P.conv().channels;
     const Scalar* from = padded + P.conv().padding * (P.padded_row() + P.conv().channels);
@@ -233,7 +222,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     }
   }
   template <int R, int W>
-  static SKEIN_NOINLINE void by_channel(const Scalar* g, const ArgMax* winners, const Scalar* w, Scalar* dx) {
+  static SKEIN_NOINLINE void by_channel(const Scalar* dz, const ArgMax* winners, const Scalar* w, Scalar* dx) {
     for (int f = 0; f < filters; ++f) {
       V weight[R * W];
 #pragma GCC unroll 32
@@ -241,7 +230,7 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       for (int r = 0; r < rows; ++r)
         for (int column = 0; column < columns; ++column) {
           const long pixel = 1L * r * columns + column;
-          const V gradient(g[pixel * filters + f]);
+          const V gradient(dz[pixel * filters + f]);
           Scalar* to = dx + place(winners, f, r, column);
 #pragma GCC unroll 32
           for (int i = 0; i < R * W; ++i) {
@@ -259,9 +248,9 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
     return word_of_bytes(from + 8 * word, filters % 8 != 0 && word == words - 1 ? filters % 8 : 8);
   }
   template <int R, int W>
-  static SKEIN_NOINLINE void by_pixel(const Scalar* g, const ArgMax* winners, const Scalar* w, Scalar* dx) {
+  static SKEIN_NOINLINE void by_pixel(const Scalar* dz, const ArgMax* winners, const Scalar* w, Scalar* dx) {
     for (int r = 0; r < rows; ++r)
-      for (int column = 0; column < columns; ++column, g += filters, winners += all_alive ? 0 : filters) {  // none: null
+      for (int column = 0; column < columns; ++column, dz += filters, winners += all_alive ? 0 : filters) {  // none: null
         Scalar* to = dx + r * row_step + column * pixel_step;
         for (int q = 0; q < P.windows(); ++q) {
           std::uint64_t hit[words], any = 0;
@@ -271,12 +260,12 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
 #pragma GCC unroll 32
           for (int i = 0; i < R * W; ++i) sum[i] = V(Scalar(0));
           if constexpr (all_alive) {
-            for (int f = 0; f < filters; ++f) add_filter<R, W>(sum, g[f], w + f * filter_pitch);
+            for (int f = 0; f < filters; ++f) add_filter<R, W>(sum, dz[f], w + f * filter_pitch);
           } else {
             for (int i = 0; i < words; ++i)
               for (std::uint64_t left = hit[i]; left != 0; left &= left - 1) {
                 const int f = 8 * i + std::countr_zero(left) / 8;
-                add_filter<R, W>(sum, g[f], w + f * filter_pitch);
+                add_filter<R, W>(sum, dz[f], w + f * filter_pitch);
               }
           }
           Scalar* patch = to + offset[static_cast<std::size_t>(q)];
@@ -289,9 +278,9 @@ template <class Scalar, DirectPlan P, bool ByChannel> struct DirectBackward {
       }
   }
   template <int R, int W> static SKEIN_ALWAYS_INLINE void add_filter(V (&sum)[R * W], Scalar gradient, const Scalar* w) {
-    const V g(gradient);
+    const V dz(gradient);
 #pragma GCC unroll 32
-    for (int i = 0; i < R * W; ++i) sum[i] = fused(g, load_from<V>(w + i / W * pitch + i % W * lanes), sum[i]);
+    for (int i = 0; i < R * W; ++i) sum[i] = fused(dz, load_from<V>(w + i / W * pitch + i % W * lanes), sum[i]);
   }
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Direct convolution of few channels, alone or fused with the ReLU and the max-pooling behind it: chooses between vectors over
 // the filters and over the width, by how full the vectors are.
+//
+//     c the call, P the plan, n a sample, f a filter; x an image (height, width, channels), y its output (pixels, filters)
 #pragma once
 #include <string_view>
 

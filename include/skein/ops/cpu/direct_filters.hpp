@@ -2,6 +2,10 @@
 // Forward pass of a direct convolution that vectorises over the filters: blocks of some pixels of a row by some vectors of
 // filters stay in registers, over the contiguous values of each row of a patch. Weights as they are in the arena; the zeros of a
 // padding are neither copied nor multiplied by: at 8 x 8 pixels and 3 x 3 windows they would be a sixth of the work.
+//
+//     P the plan, g the geometry; x an image (height, width, channels), y its output (pixels, filters), w weights of a tap;
+//     r a row of outputs, p a pixel of it, v a vector of filters, k a value of a row of a patch, kx, ky a place of the window;
+//     V a vector of Scalar, B a block of pixels
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -14,12 +18,12 @@ SKEIN_BEGIN_UNROLLED
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
 /// sum[p] += x[p][k] by the row w, for the pixels p of [Begin, End). x: pixel Begin's first value, those of the next one Step
-/// behind it; w: C vectors.
-template <int Begin, int End, long Step, class V, class Scalar, int N, int C>
-SKEIN_ALWAYS_INLINE void add_tap(V (&sum)[N][C], const Scalar* x, int k, const Scalar* w) {
-  V taps[C];
+/// behind it; w: Vectors of them.
+template <int Begin, int End, long Step, class V, class Scalar, int Pixels, int Vectors>
+SKEIN_ALWAYS_INLINE void add_tap(V (&sum)[Pixels][Vectors], const Scalar* x, int k, const Scalar* w) {
+  V taps[Vectors];
 #pragma GCC unroll 16
-  for (int v = 0; v < C; ++v) {
+  for (int v = 0; v < Vectors; ++v) {
     taps[v] = load_from<V>(w + v * static_cast<int>(V::size));
     keep(taps[v]);
   }
@@ -27,19 +31,19 @@ SKEIN_ALWAYS_INLINE void add_tap(V (&sum)[N][C], const Scalar* x, int k, const S
   for (int p = Begin; p < End; ++p) {
     const V value(x[(p - Begin) * Step + k]);
 #pragma GCC unroll 16
-    for (int v = 0; v < C; ++v) sum[p][v] = fused(value, taps[v], sum[p][v]);
+    for (int v = 0; v < Vectors; ++v) sum[p][v] = fused(value, taps[v], sum[p][v]);
   }
 }
 /// Does add_tap() for k in [0, Values), each by a row of w, which lie Pitch apart. The end of a short loop, which the processor
 /// does not foresee, costs a third of it: up to Unrolled values it is unrolled, value by value: else the compiler loads one for
 /// several k, and spills it, which only saves time where each serves one vector.
-template <int Begin, int End, long Step, long Pitch, int Values, int Unrolled = 9, class V, class Scalar, int N, int C>
-SKEIN_ALWAYS_INLINE void add_taps(V (&sum)[N][C], const Scalar* x, const Scalar* w) {
+template <int Begin, int End, long Step, long Pitch, int Values, int Unrolled = 9, class V, class Scalar, int Pixels, int Vectors>
+SKEIN_ALWAYS_INLINE void add_taps(V (&sum)[Pixels][Vectors], const Scalar* x, const Scalar* w) {
   if constexpr (Begin >= End) return;
   else if constexpr (Values <= Unrolled) {
 #pragma GCC unroll 21
     for (int k = 0; k < Values; ++k, ++x, w += Pitch) {
-      if constexpr (C > 1) forget(x, w);
+      if constexpr (Vectors > 1) forget(x, w);
       add_tap<Begin, End, Step>(sum, x, 0, w);
     }
   } else {
@@ -93,9 +97,9 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
   static constexpr int pixels = columns / blocks, wider = columns % blocks;  // the first `wider` blocks have one more
   /// Blocks that are neither the first nor the last of a row see the padding too: then pixels go one by one.
   static constexpr bool narrow = [] {
-    constexpr const Conv2dGeometry& c = P.g.conv;
+    constexpr const Conv2dGeometry& g = P.g.conv;
     const int first = pixels + (wider > 0), inner = columns - pixels - 1;
-    return blocks > 1 && (first * c.stride < c.padding || inner * c.stride + c.kernel - 1 - c.padding >= c.width);
+    return blocks > 1 && (first * g.stride < g.padding || inner * g.stride + g.kernel - 1 - g.padding >= g.width);
   }();
 
   /// What the sums of a row begin with: the bias for each pixel, or what is there.
@@ -105,23 +109,23 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
     Start from(long pixel) const { return {at + pixel * pitch, pitch}; }
   };
 
-  /// With a stride the processor's own prefetching does not follow the lines of an image. `patch`: where the first of N pixels
-  /// sees the window. Asks for what these pixels are the first to read in a row of outputs about a microsecond later.
-  template <int N> static SKEIN_ALWAYS_INLINE void prefetch(const Scalar* patch) {
-    constexpr const Conv2dGeometry& c = P.g.conv;
+  /// With a stride the processor's own prefetching does not follow the lines of an image. `patch`: where the first of the
+  /// pixels sees the window. Asks for what these pixels are the first to read in a row of outputs about a microsecond later.
+  template <int Pixels> static SKEIN_ALWAYS_INLINE void prefetch(const Scalar* patch) {
+    constexpr const Conv2dGeometry& g = P.g.conv;
     constexpr long work = 1L * columns * P.taps() * filters, later = std::min(8L, 1 + 40'000 / work);  // rows
     constexpr int line = 64 / static_cast<int>(sizeof(Scalar)), used = std::min(step, P.row_values());
-    constexpr long from = (later - 1) * c.stride + std::max(c.kernel, c.stride), row = 1L * c.width * c.channels;
-    for (int y = 0; y < std::min(c.kernel, c.stride); ++y)
-      for (int p = 0; p < N; ++p)
+    constexpr long from = (later - 1) * g.stride + std::max(g.kernel, g.stride), row = 1L * g.width * g.channels;
+    for (int y = 0; y < std::min(g.kernel, g.stride); ++y)
+      for (int p = 0; p < Pixels; ++p)
         for (int k = 0; k < used; k += line) __builtin_prefetch(patch + (from + y) * row + p * step + k);
   }
   /// Row r of the outputs, of the image x.
   static void row(const Scalar* x, int r, const Scalar* weight, Start start, Scalar* to) {
     const Rows window(r);
-    const auto next = [&]<int N, bool Left, bool Right>(Block<N, Left, Right> b, int p) {
+    const auto next = [&]<int Pixels, bool Left, bool Right>(Block<Pixels, Left, Right> b, int p) {
       block(b, x, p, window, weight, start.from(p), to + 1L * p * pitch);
-      return p + N;
+      return p + Pixels;
     };
     if constexpr (narrow) {
       for (int p = 0; p < columns;) p = next(Block<1, true, true>{}, p);
@@ -141,68 +145,68 @@ template <class Scalar, DirectPlan P> struct DirectFilters {
     int begin, end;
     long offset;
     explicit Rows(int r) {
-      constexpr const Conv2dGeometry& c = P.g.conv;
-      const int top = r * c.stride - c.padding;
+      constexpr const Conv2dGeometry& g = P.g.conv;
+      const int top = r * g.stride - g.padding;
       begin = top < 0 ? -top : 0;
-      end = c.height - top < c.kernel ? c.height - top : c.kernel;
-      offset = (1L * top * c.width - c.padding) * c.channels;
+      end = g.height - top < g.kernel ? g.height - top : g.kernel;
+      offset = (1L * top * g.width - g.padding) * g.channels;
     }
   };
-  /// N pixels of a row; Left: from its first one on, Right: up to its last one. There some columns of the window see nothing but
-  /// the padding, which costs nothing and is not in memory.
-  template <int N, bool Left, bool Right> struct Block {
+  /// So many pixels of a row; Left: from its first one on, Right: up to its last one. There some columns of the window see
+  /// nothing but the padding, which costs nothing and is not in memory.
+  template <int Pixels, bool Left, bool Right> struct Block {
     static constexpr bool whole = P.conv().padding == 0 || !(Left || Right);
     /// The pixels for which column kx of the window lies in the image: [begin, end).
     static constexpr int begin(int kx) {
       const int outside = P.conv().padding - kx, stride = P.conv().stride;
-      return Left && outside > 0 ? std::min(N, (outside + stride - 1) / stride) : 0;
+      return Left && outside > 0 ? std::min(Pixels, (outside + stride - 1) / stride) : 0;
     }
     static constexpr int end(int kx) {
       const int inside = P.conv().width + P.conv().padding - kx, stride = P.conv().stride;
-      return Right ? std::clamp((inside + stride - 1) / stride - (columns - N), begin(kx), N) : N;
+      return Right ? std::clamp((inside + stride - 1) / stride - (columns - Pixels), begin(kx), Pixels) : Pixels;
     }
   };
-  template <int N, bool Left, bool Right> static SKEIN_NOINLINE void block(Block<N, Left, Right>, const Scalar* x, int pixel,
-                                                                           Rows window, const Scalar* weight, Start start,
-                                                                           Scalar* to) {
-    constexpr int C = chunk();
-    using B = Block<N, Left, Right>;
-    if constexpr (conv().stride > 1) prefetch<N>(x + window.offset + (conv().padding * conv().channels + pixel * step));
-    for (int first = 0; first < pitch; first += C * lanes) {
-      V sum[N][C];
+  template <int Pixels, bool Left, bool Right> static SKEIN_NOINLINE void block(Block<Pixels, Left, Right>, const Scalar* x,
+                                                                                int pixel, Rows window, const Scalar* weight,
+                                                                                Start start, Scalar* to) {
+    constexpr int Vectors = chunk();
+    using B = Block<Pixels, Left, Right>;
+    if constexpr (conv().stride > 1) prefetch<Pixels>(x + window.offset + (conv().padding * conv().channels + pixel * step));
+    for (int first = 0; first < pitch; first += Vectors * lanes) {
+      V sum[Pixels][Vectors];
 #pragma GCC unroll 16
-      for (int p = 0; p < N; ++p)
+      for (int p = 0; p < Pixels; ++p)
 #pragma GCC unroll 16
-        for (int v = 0; v < C; ++v) sum[p][v] = load_from<V>(start.at + p * start.pitch + first + v * lanes);
+        for (int v = 0; v < Vectors; ++v) sum[p][v] = load_from<V>(start.at + p * start.pitch + first + v * lanes);
       for (int ky = window.begin; ky < window.end; ++ky) {
         const Scalar* w = weight + first + 1L * ky * P.row_values() * P.conv().weight_pitch();
         const long from = window.offset + pixel * step + 1L * ky * P.conv().width * P.conv().channels;
         if constexpr (B::whole) {
           constexpr int unrolled = P.conv().kernel > 1 ? 21 : 9;  // seven pixels of three colours
-          add_taps<0, N, step, P.conv().weight_pitch(), P.row_values(), unrolled>(sum, x + from, w);
+          add_taps<0, Pixels, step, P.conv().weight_pitch(), P.row_values(), unrolled>(sum, x + from, w);
         } else if constexpr (narrow) {
           constexpr int n = P.conv().channels;
           for (int kx = 0; kx < P.conv().kernel; ++kx)
             if (const int column = pixel * P.conv().stride - P.conv().padding + kx; column >= 0 && column < P.conv().width)
-              add_taps<0, N, step, P.conv().weight_pitch(), n>(sum, x + (from + kx * n),
-                                                               w + 1L * kx * n * P.conv().weight_pitch());
+              add_taps<0, Pixels, step, P.conv().weight_pitch(), n>(sum, x + (from + kx * n),
+                                                                    w + 1L * kx * n * P.conv().weight_pitch());
         } else {
           add_columns<B>(sum, x, from, w, std::make_integer_sequence<int, P.conv().kernel>{});
         }
       }
 #pragma GCC unroll 16
-      for (int p = 0; p < N; ++p)
+      for (int p = 0; p < Pixels; ++p)
 #pragma GCC unroll 16
-        for (int v = 0; v < C; ++v) {
+        for (int v = 0; v < Vectors; ++v) {
           if (P.g.relu && !P.g.pooled()) sum[p][v] = xsimd::max(V(Scalar(0)), sum[p][v]);  // NaN stays
           store_to(to + p * pitch + first + v * lanes, sum[p][v]);
         }
     }
   }
   /// A row of the window, column by column.
-  template <class B, int N, int C, int... Kx> static SKEIN_ALWAYS_INLINE void add_columns(V (&sum)[N][C], const Scalar* x,
-                                                                                          long from, const Scalar* w,
-                                                                                          std::integer_sequence<int, Kx...>) {
+  template <class B, int Pixels, int Vectors, int... Kx>
+  static SKEIN_ALWAYS_INLINE void add_columns(V (&sum)[Pixels][Vectors], const Scalar* x, long from, const Scalar* w,
+                                              std::integer_sequence<int, Kx...>) {
     constexpr int n = P.conv().channels;
     (add_taps<B::begin(Kx), B::end(Kx), step, P.conv().weight_pitch(), n>(sum, x + (from + Kx * n + B::begin(Kx) * step),
                                                                           w + Kx * n * P.conv().weight_pitch()),

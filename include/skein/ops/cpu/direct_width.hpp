@@ -2,6 +2,10 @@
 // Forward pass of a direct convolution that vectorises over the width, for one to a few input channels: the columns of the
 // input lie apart by their phase (pooling stride times stride), so that a vector holds the same place of neighbouring pooling
 // windows; pooling is then a maximum between registers.
+//
+//     P the plan; x an image (height, width, channels), y its output (pixels, filters), w weights of a tap; b a block of filters,
+//     f a filter, c a channel, r a row of outputs, j the first output of a vector, kx, ky a place of the window, q a place of the
+//     pooling's window; V a vector of Scalar
 #pragma once
 #include "direct_rows.hpp"
 #include "interleave.hpp"

@@ -2,6 +2,9 @@
 // A panel of a product whose B the second-level cache does not hold. Rows of B lie far apart there, often by a power of two, so
 // that a cache holds few of them at once: they are copied side by side onto the stack, by blocks, while the first tile of rows
 // of C reads them, and those of the next block are fetched behind it.
+//
+//     m rows of A and C, k columns of A and rows of B; lda, ldb, ldc scalars from row to row of A, B, C;
+//     p the product, q a block of it, V a vector of Scalar
 #pragma once
 #include <algorithm>
 

@@ -2,6 +2,9 @@
 // Convolutions of many channels with a window or a stride, by rows of the window: what one row of it sees for each output is
 // copied side by side, and is a product with that row's matrix of weights. A copied value is multiplied as often as there are
 // filters, so that the copies cost little. Sizes are numbers of run time: all geometries share the code.
+//
+//     c the call, g the geometry; x images (batch, height, width, channels), y their outputs (batch, pixels, filters), dx, dy the
+//     gradients; ky a row of the window, k a value of it, i an output of a block, f a filter; V a vector of Scalar
 #pragma once
 #include <algorithm>
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix products whose number of columns is known at compile time: C is cut into panels of a few vectors, each as wide as the
 // registers allow. Rows of B and C are padded (row_pitch), so that whole vectors may be read and written behind the last column.
+//
+//     m rows of A and C, k columns of A and rows of B, N columns of B and C; p the product, V a vector of Scalar
 #pragma once
 #include "far_panel.hpp"
 

@@ -2,6 +2,8 @@
 // Calls of LAPACK (OpenBLAS, oneMKL or the reference): symmetric eigenvalues, the inverse by Cholesky, orthonormal rows, on
 // the calling thread. It is there where a program links skein::lapack (SKEIN_WITH_LAPACK); its Fortran names are declared here,
 // so that no header of it is needed.
+//
+//     a (n, n) a symmetric matrix, w (n) its eigenvalues, q (k, n) orthonormal rows
 #pragma once
 #include <algorithm>
 #include <cmath>

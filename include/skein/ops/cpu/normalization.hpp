@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation of rows in vectors: three short passes over a row in the first-level cache. Without xsimd it is the reference.
+//
+//     s the shape: rows of n values; x, y, dx, dy of that shape; r a row, c a value of it; C what is taken away; V a vector of
+//     Scalar
 #pragma once
 #include "normalize_columns.hpp"
 

@@ -2,6 +2,9 @@
 // Normalisation of columns in vectors: the matrix is read as one array whose coefficients repeat after column_period, so that 6
 // channels fill vectors as well as 64 do; sums are taken in registers over blocks of rows, about a first guess of the mean, and
 // added up in double. Without xsimd it is the reference.
+//
+//     m the matrix x (rows, width); y, dx, dy likewise; i an element of the array, j its place in the period, c its column, r a
+//     row; g an element of dy, d one of x - mean; V a vector of Scalar
 #pragma once
 #include "../reference/normalization.hpp"
 
@@ -154,19 +157,19 @@ void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* s
       [=](long i, long c) { y[i] = (x[i] - mean[c]) * scale[c] + shift[c]; });
 }
 
-/// dx = a dy + b (x - mean) + c.
+/// dx = a dy + b (x - mean) + constant.
 template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
-                                            const Scalar* b, const Scalar* c, Scalar* dx) {
+                                            const Scalar* b, const Scalar* constant, Scalar* dx) {
   using V = xsimd::batch<Scalar>;
   const Scalar* x = m.x;
   detail::column_map<Scalar>(
       m.rows, m.width,
       [=](long i, long j) {
         const V d = V::load_unaligned(x + i) - V::load_unaligned(mean + j);
-        const V constant = fused(V::load_unaligned(b + j), d, V::load_unaligned(c + j));
-        fused(V::load_unaligned(a + j), V::load_unaligned(dy + i), constant).store_unaligned(dx + i);
+        const V rest = fused(V::load_unaligned(b + j), d, V::load_unaligned(constant + j));
+        fused(V::load_unaligned(a + j), V::load_unaligned(dy + i), rest).store_unaligned(dx + i);
       },
-      [=](long i, long k) { dx[i] = a[k] * dy[i] + b[k] * (x[i] - mean[k]) + c[k]; });
+      [=](long i, long c) { dx[i] = a[c] * dy[i] + b[c] * (x[i] - mean[c]) + constant[c]; });
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cpu

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The optimizers' passes in vectors. What is left at the end of a range goes through the same vector code on a copy, so that
 // an element's bits do not depend on how the arena was cut among workers. Without xsimd it is the reference.
+//
+//     p the arguments, g a gradient, lr the learning rate; i an element of the arena, k an array of the state, w a worker; V a
+//     vector of Scalar
 #pragma once
 #include "../reference/optimizer.hpp"
 
@@ -42,13 +45,13 @@ SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> gradient_sum(const Scalar* first, const
 
 /// One vector: step(gradient, parameter, state), all but the gradient by reference.
 template <int States, class Scalar, class Step>
-SKEIN_ALWAYS_INLINE void update_vector(const Step& step, const xsimd::batch<Scalar>& gradient, Scalar* p,
+SKEIN_ALWAYS_INLINE void update_vector(const Step& step, const xsimd::batch<Scalar>& gradient, Scalar* parameters,
                                        Scalar* const (&arrays)[States + 1], long i) {
   using V = xsimd::batch<Scalar>;
-  V value = V::load_unaligned(p + i), state[States + 1];
+  V value = V::load_unaligned(parameters + i), state[States + 1];
   for (int k = 0; k < States; ++k) state[k] = V::load_unaligned(arrays[k] + i);
   step(gradient, value, state);
-  value.store_unaligned(p + i);
+  value.store_unaligned(parameters + i);
   for (int k = 0; k < States; ++k) state[k].store_unaligned(arrays[k] + i);
 }
 
@@ -58,27 +61,27 @@ SKEIN_NOINLINE void each_vector(const UpdateArguments<Scalar>& arguments, Scalar
   using V = xsimd::batch<Scalar>;
   constexpr long lanes = static_cast<long>(V::size);
   const V scale(arguments.gradient_scale);
-  Scalar *const p = arguments.parameters, *state[States + 1] = {};
+  Scalar *const parameters = arguments.parameters, *state[States + 1] = {};
   for (int k = 0; k < States; ++k) state[k] = arrays[k];
   const Scalar *const first = arguments.gradients[0], *const second = Count == 2 ? arguments.gradients[1] : nullptr;
   const long end = arguments.end;
   long i = arguments.begin;
   for (; i + lanes <= end; i += lanes)
-    update_vector<States>(step, gradient_sum<Count>(first, second, arguments, i) * scale, p, state, i);
+    update_vector<States>(step, gradient_sum<Count>(first, second, arguments, i) * scale, parameters, state, i);
   if (i == end) return;
   const long left = end - i;
   alignas(64) Scalar copies[States + 2][V::size] = {};  // parameter, gradient, state
   Scalar* copied[States + 1] = {};
   for (int k = 0; k < States; ++k) copied[k] = copies[2 + k];
   for (long j = 0; j < left; ++j) {
-    copies[0][j] = p[i + j];
+    copies[0][j] = parameters[i + j];
     copies[1][j] = first[i + j];
     for (int w = 1; w < arguments.gradient_count; ++w) copies[1][j] += arguments.gradients[w][i + j];
     for (int k = 0; k < States; ++k) copied[k][j] = state[k][i + j];
   }
   update_vector<States>(step, V::load_aligned(copies[1]) * scale, copies[0], copied, 0);
   for (long j = 0; j < left; ++j) {
-    p[i + j] = copies[0][j];
+    parameters[i + j] = copies[0][j];
     for (int k = 0; k < States; ++k) state[k][i + j] = copied[k][j];
   }
 }

@@ -2,6 +2,9 @@
 // The three products of rows with a weight that does not stay in the caches, of sizes known at run time: the weight lies in
 // panels as wide as a tile of registers, packed after every change, and the rows go by in blocks. Goto and van de Geijn, ACM TOMS
 // 2008.
+//
+//     m rows of A and C, k columns of A and rows of B; lda, ldb, ldc scalars from row to row of A, B, C;
+//     a, b, c the matrices, g the gradient of C, r the first row of a block; p a product, V a vector of Scalar
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -2,6 +2,9 @@
 // Sums of products of a convolution's patches, without the patches. Values of two places k, k' of the window meet the same pairs
 // of pixels whenever k' - k is the same, but for pixels near the border: so there is one sum a difference, 13 in place of 45 for
 // a window of 3 x 3, and small sums over the border that are subtracted. For stride 1.
+//
+//     g the geometry; a, b the values whose products are summed; n, i a sample, r a row of a sum, j a vector of its columns, p a
+//     pixel, kx, ky a place of the window, k both in one number; V a vector of Scalar
 #pragma once
 #include <algorithm>
 
@@ -31,17 +34,17 @@ SKEIN_NOINLINE void add_pixels(const PixelRuns& runs, long channels, const Scala
     for (int j = 0; j < Columns; ++j) sum[r][j] = load_from<V>(to + r * pitch + j * lanes);
   for (long image = 0; image < runs.images; ++image)
     for (long row = 0; row < runs.rows; ++row) {
-      const Scalar *x = a + image * runs.image_pitch + row * runs.row_pitch, *y = b + (x - a);
-      for (long p = 0; p < runs.pixels; ++p, x += channels, y += channels) {
+      const Scalar *from_a = a + image * runs.image_pitch + row * runs.row_pitch, *from_b = b + (from_a - a);
+      for (long p = 0; p < runs.pixels; ++p, from_a += channels, from_b += channels) {
         V value[Columns];
 #pragma GCC unroll 16
         for (int j = 0; j < Columns; ++j) {
-          value[j] = load_from<V>(y + j * lanes);
+          value[j] = load_from<V>(from_b + j * lanes);
           keep(value[j]);
         }
 #pragma GCC unroll 16
         for (int r = 0; r < rows; ++r) {
-          const V factor(x[r]);
+          const V factor(from_a[r]);
 #pragma GCC unroll 16
           for (int j = 0; j < Columns; ++j) sum[r][j] = fused(factor, value[j], sum[r][j]);
         }
@@ -57,17 +60,17 @@ template <class V, class Scalar> void add_pixel_products(const PixelRuns& runs, 
                                                          long columns, Scalar* to, long pitch) {
   constexpr long lanes = static_cast<long>(V::size);
   const long vectors = columns / lanes, panels = (vectors + widest_tile - 1) / widest_tile;
-  for (long p = 0, v = 0; p < panels; ++p) {
-    const long width = vectors / panels + (p < vectors % panels);
+  for (long panel = 0, v = 0; panel < panels; ++panel) {
+    const long width = vectors / panels + (panel < vectors % panels);
     for (long i = 0; i < channels; i += 4) {
-      const Scalar *x = a + i, *y = b + v * lanes;
-      Scalar* const c = to + i * pitch + v * lanes;
-      if (width == 1) add_pixels<V, 1>(runs, channels, x, y, c, pitch);
-      else if (width == 2) add_pixels<V, 2>(runs, channels, x, y, c, pitch);
-      else if (width == 3) add_pixels<V, 3>(runs, channels, x, y, c, pitch);
+      const Scalar *from_a = a + i, *from_b = b + v * lanes;
+      Scalar* const corner = to + i * pitch + v * lanes;
+      if (width == 1) add_pixels<V, 1>(runs, channels, from_a, from_b, corner, pitch);
+      else if (width == 2) add_pixels<V, 2>(runs, channels, from_a, from_b, corner, pitch);
+      else if (width == 3) add_pixels<V, 3>(runs, channels, from_a, from_b, corner, pitch);
       if constexpr (widest_tile > 3) {
-        if (width == 4) add_pixels<V, 4>(runs, channels, x, y, c, pitch);
-        else if (width == 5) add_pixels<V, 5>(runs, channels, x, y, c, pitch);
+        if (width == 4) add_pixels<V, 4>(runs, channels, from_a, from_b, corner, pitch);
+        else if (width == 5) add_pixels<V, 5>(runs, channels, from_a, from_b, corner, pitch);
       }
     }
     v += width;
@@ -98,9 +101,9 @@ template <class Scalar> class PatchProducts {
     for (long n = 0; n < batch; n += together()) {
       const long images = std::min(together(), batch - n);
       for (long i = 0; i < images; ++i)
-        for (long y = 0; y < g_.height; ++y)
-          std::copy_n(x + ((n + i) * g_.height + y) * g_.width * g_.channels, 1L * g_.width * g_.channels,
-                      copy + i * image_pitch() + y * row_pitch());
+        for (long row = 0; row < g_.height; ++row)
+          std::copy_n(x + ((n + i) * g_.height + row) * g_.width * g_.channels, 1L * g_.width * g_.channels,
+                      copy + i * image_pitch() + row * row_pitch());
       for (int ky = -1; ky < g_.kernel; ++ky)
         for (int kx = -1; kx < g_.kernel; ++kx) add_part(copy, images, ky, kx, room + part(ky, kx));
     }
@@ -136,9 +139,11 @@ template <class Scalar> class PatchProducts {
     return pixels * g_.channels * columns();
   }
 
-  // Differences (dy, dx), row by row: (0, 0 to K - 1), then (dy, -(K - 1) to K - 1). A sum is (channels, all of them by
+  // Differences (down, across), row by row: (0, 0 to K - 1), then (down, -(K - 1) to K - 1). A sum is (channels, all of them by
   // channels).
-  long difference(int dy, int dx) const { return dy == 0 ? dx : g_.kernel + (dy - 1) * (2 * g_.kernel - 1) + dx + g_.kernel - 1; }
+  long difference(int down, int across) const {
+    return down == 0 ? across : g_.kernel + (down - 1) * (2 * g_.kernel - 1) + across + g_.kernel - 1;
+  }
   long columns() const { return (g_.kernel + (g_.kernel - 1L) * (2 * g_.kernel - 1)) * g_.channels; }
   long part(int ky, int kx) const { return ((ky + 1) * (g_.kernel + 1L) + kx + 1) * g_.channels * columns(); }
   long sums() const { return (g_.kernel + 1L) * (g_.kernel + 1) * g_.channels * columns(); }
@@ -156,27 +161,27 @@ template <class Scalar> class PatchProducts {
     if (rows.size() <= 0 || row.size() <= 0) return;
     const PixelRuns runs{images, image_pitch(), rows.size(), row_pitch(), row.size()};
     const Scalar* const a = copy + rows.begin * row_pitch() + row.begin * g_.channels;
-    for (int dy = 0; dy < g_.kernel; ++dy) {
-      const int first = dy == 0 ? 0 : 1 - g_.kernel;
-      detail::add_pixel_products<V>(runs, g_.channels, a, a + dy * row_pitch() + first * g_.channels,
-                                    (g_.kernel - first) * g_.channels, to + difference(dy, first) * g_.channels, columns());
+    for (int down = 0; down < g_.kernel; ++down) {
+      const int first = down == 0 ? 0 : 1 - g_.kernel;
+      detail::add_pixel_products<V>(runs, g_.channels, a, a + down * row_pitch() + first * g_.channels,
+                                    (g_.kernel - first) * g_.channels, to + difference(down, first) * g_.channels, columns());
     }
   }
   /// Makes the sum of each pair of places k >= k', with k' the one whose pixels the parts name: that over all pixels, without
   /// the rows and columns that k' never sees; what is in both was taken away twice.
   void collect(const Scalar* room, Scalar factor, Scalar* to, long pitch) const {
     const int places = g_.kernel * g_.kernel;
-    const long c = g_.channels;
+    const long channels = g_.channels;
     for (int first = 0; first < places; ++first)
       for (int k = first; k < places; ++k) {
         const int ky = first / g_.kernel, kx = first % g_.kernel;
-        const long column = difference(k / g_.kernel - ky, k % g_.kernel - kx) * c;
+        const long column = difference(k / g_.kernel - ky, k % g_.kernel - kx) * channels;
         const Scalar *all = room + part(-1, -1) + column, *rows = room + part(ky, -1) + column,
                      *line = room + part(-1, kx) + column, *both = room + part(ky, kx) + column;
-        for (long i = 0; i < c; ++i)
-          for (long j = 0; j < c; ++j) {
+        for (long i = 0; i < channels; ++i)
+          for (long j = 0; j < channels; ++j) {
             const long at = j * columns() + i;
-            to[(k * c + i) * pitch + first * c + j] += factor * (all[at] - rows[at] - line[at] + both[at]);
+            to[(k * channels + i) * pitch + first * channels + j] += factor * (all[at] - rows[at] - line[at] + both[at]);
           }
       }
   }

@@ -2,6 +2,9 @@
 // Convolutions with a window of one pixel: products of the pixels' channels with one matrix. With channels last the pixels are
 // rows of it as they lie, those that a stride leaves out lie between them. Blocks of rows that stay in the cache are read once
 // for both gradients, where the weights stay there too.
+//
+//     c the call, G, g the geometry; x images (batch, pixels, channels), y their outputs (batch, pixels, filters), dx, dy the
+//     gradients
 #pragma once
 #include <algorithm>
 

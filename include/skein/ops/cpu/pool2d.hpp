@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Max-pooling on the processor for any geometry: vectors over the channels of a pixel, plain loops for what is left of them.
 // (A pooling behind a convolution is usually a part of it: direct_conv2d.hpp.)
+//
+//     g the geometry, w a window; x images (N, height, width, channels), y their outputs, dx, dy the gradients; N samples: batch;
+//     n a sample, c a channel, i, j row and column in a window; V a vector of Scalar
 #pragma once
 #include "../reference/pool2d.hpp"
 #include "vector.hpp"

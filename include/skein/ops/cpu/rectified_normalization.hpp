@@ -2,6 +2,9 @@
 // Normalised columns with a ReLU behind them, or a sum and a ReLU, in one pass of vectors: see normalize_columns.hpp. What passed
 // a ReLU is found again from x, with forward's coefficients, so that backward need not read the output. Without xsimd it is the
 // reference.
+//
+//     m the matrix x (rows, width); y, dx, dy likewise; i an element of the array, j its place in the period, c its column; k
+//     coefficients, g an element of the gradient in front of the ReLU; V a vector of Scalar
 #pragma once
 #include "../reference/rectified_normalization.hpp"
 #include "normalize_columns.hpp"

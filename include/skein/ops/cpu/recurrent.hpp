@@ -2,7 +2,8 @@
 // A recurrent cell over sequences, forward and backward. What it keeps lies step behind step, in each step sample behind sample:
 // so the rows of a step are neighbours, whose products stay in the second-level cache with the cell between them.
 //
-//     T steps, B samples, C inputs, H values of state, G columns of gates (gates * H); P(n) is row_pitch(n)
+//     T steps, N samples, C inputs, H values of state, G columns of gates (gates * H); P(G) is row_pitch(G), and so on;
+//     k a step, n a sample, w weights, dw their gradients
 #pragma once
 #include <algorithm>
 
@@ -23,10 +24,10 @@ struct SequenceOrder {
 /// Weights (C, P(G)) and (H, P(G)), and two biases.
 template <class Scalar> struct RecurrentWeights { Scalar *of_input, *of_hidden, *bias_input, *bias_hidden; };
 
-/// Memory of one pass over B sequences.
+/// Memory of one pass over N sequences.
 template <class Scalar> struct RecurrentMemory {
-  const Scalar* x;       ///< (B, T, C)
-  Scalar* kept;          ///< (B, RecurrentSizes::kept): from forward to backward
+  const Scalar* x;       ///< (N, T, C)
+  Scalar* kept;          ///< (N, RecurrentSizes::kept): from forward to backward
   const Scalar* packed;  ///< written by pack_weights()
   Scalar* workspace;     ///< undefined between calls
 };
@@ -86,7 +87,7 @@ template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
       } else if (k > 0 || continues) {
         OfHidden::forward(batch_, state(k), pitch, w.of_hidden, nullptr, gates(k), gate_pitch);
       }
-      for (long b = 0; b < batch_; ++b) Cell::forward(Hidden, rows(b, k));
+      for (long n = 0; n < batch_; ++n) Cell::forward(Hidden, rows(n, k));
     }
   }
   /// h of a sample after its k-th step.
@@ -95,23 +96,23 @@ template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
   /// What the k-th step of a sample reads: (C) and (H).
   const Scalar* input_of(long sample, long k) const { return x_at(k) + sample * x_pitch(); }
   const Scalar* state_before(long sample, long k) const { return state(k) + sample * pitch; }
-  /// After backward: (B, P(G)). Those of the hidden state's product, of a cell that splits, have their last H columns apart.
+  /// After backward: (N, P(G)). Those of the hidden state's product, of a cell that splits, have their last H columns apart.
   const Scalar* gate_gradients(long k) const { return gates(k); }
   void copy_hidden_gradients(long k, Scalar* to) const requires Cell::splits {
-    for (long b = 0; b < batch_; ++b, to += gate_pitch)
-      std::copy_n(memory(k + 1) + b * pitch, Hidden, std::copy_n(gates(k) + b * gate_pitch, columns - Hidden, to));
+    for (long n = 0; n < batch_; ++n, to += gate_pitch)
+      std::copy_n(memory(k + 1) + n * pitch, Hidden, std::copy_n(gates(k) + n * gate_pitch, columns - Hidden, to));
   }
 
-  /// dy(sample, k): the gradient of h after the k-th step, or nullptr. Adds to the weights' gradients; dx (B, T, C) is written
+  /// dy(sample, k): the gradient of h after the k-th step, or nullptr. Adds to the weights' gradients; dx (N, T, C) is written
   /// where it is not null. The gates become their gradients.
   template <class Gradient> void backward(const RecurrentWeights<const Scalar>& w, const Gradient& dy,
                                           const RecurrentWeights<Scalar>& dw, Scalar* dx, bool continues = false) {
     std::fill_n(state_gradient_, 2 * batch_ * pitch, Scalar(0));
     std::fill_n(m_.workspace, 2 * gate_pitch, Scalar(0));
     for (long k = order_.steps; k-- > 0;) {
-      for (long b = 0; b < batch_; ++b) {
-        const CellRows<Scalar> r = rows(b, k);
-        if (const Scalar* const d = dy(b, k)) add_row(Hidden, d, r.state_gradient);
+      for (long n = 0; n < batch_; ++n) {
+        const CellRows<Scalar> r = rows(n, k);
+        if (const Scalar* const d = dy(n, k)) add_row(Hidden, d, r.state_gradient);
         Cell::backward(Hidden, r);
         add_row(columns, r.gates, m_.workspace);
         if constexpr (Cell::splits) add_row(Hidden, r.hidden + columns - Hidden, m_.workspace + gate_pitch);
@@ -136,9 +137,9 @@ template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
   Scalar* gates(long k) const { return gates_ + k * batch_ * gate_pitch; }
   Scalar* state(long k) const { return state_ + k * batch_ * pitch; }    // before step k
   Scalar* memory(long k) const { return memory_ + k * batch_ * pitch; }  // likewise
-  CellRows<Scalar> rows(long b, long k) const {
-    const long at = b * pitch, next = at + batch_ * pitch;
-    CellRows<Scalar> r{.gates = gates(k) + b * gate_pitch, .hidden = scratch_ + b * gate_pitch};
+  CellRows<Scalar> rows(long n, long k) const {
+    const long at = n * pitch, next = at + batch_ * pitch;
+    CellRows<Scalar> r{.gates = gates(k) + n * gate_pitch, .hidden = scratch_ + n * gate_pitch};
     r.state = state(k) + next;
     r.memory = memory(k) + next;
     r.state_before = state(k) + at;
@@ -152,7 +153,7 @@ template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
     else std::fill_n(first, batch_ * pitch, Scalar(0));
   }
   void repeat(const Scalar* bias) {
-    for (long b = 0; b < batch_; ++b) std::copy_n(bias, columns, scratch_ + b * gate_pitch);
+    for (long n = 0; n < batch_; ++n) std::copy_n(bias, columns, scratch_ + n * gate_pitch);
   }
   static void add_row(long n, const Scalar* from, Scalar* to) {
     vector_by_vector<Scalar>(n, [&](const auto& at) { at.store(to, at.load(to) + at.load(from)); });
@@ -161,7 +162,7 @@ template <class Cell, class Scalar, int Inputs, int Hidden> class Recurrence {
   void input_gradient(long k, const RecurrentWeights<const Scalar>& w, Scalar* dx) {
     OfInput::input_gradient(batch_, gates(k), gate_pitch, w.of_input, m_.packed, false, scratch_, input_pitch);
     Scalar* const to = dx + order_.place(k) * Inputs;
-    for (long b = 0; b < batch_; ++b) std::copy_n(scratch_ + b * input_pitch, Inputs, to + b * x_pitch());
+    for (long n = 0; n < batch_; ++n) std::copy_n(scratch_ + n * input_pitch, Inputs, to + n * x_pitch());
   }
 
   SequenceOrder order_;

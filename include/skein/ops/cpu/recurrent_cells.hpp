@@ -56,11 +56,11 @@ struct RnnCell {
   static constexpr bool carries = false;   ///< which the next step reads
   static constexpr bool passes_h = false;  ///< backward gives h of the step before a gradient past the products
 
-  template <class Scalar> static void forward(long n, const CellRows<Scalar>& r) {
-    vector_by_vector<Scalar>(n, [&](const auto& at) { at.store(r.state, detail::tanh_of(at.load(r.gates))); });
+  template <class Scalar> static void forward(long values, const CellRows<Scalar>& r) {
+    vector_by_vector<Scalar>(values, [&](const auto& at) { at.store(r.state, detail::tanh_of(at.load(r.gates))); });
   }
-  template <class Scalar> static void backward(long n, const CellRows<Scalar>& r) {
-    vector_by_vector<Scalar>(n, [&](const auto& at) {
+  template <class Scalar> static void backward(long values, const CellRows<Scalar>& r) {
+    vector_by_vector<Scalar>(values, [&](const auto& at) {
       const auto h = at.load(r.state);
       at.store(r.gates, at.load(r.state_gradient) * (decltype(h)(1) - h * h));
     });
@@ -72,9 +72,9 @@ struct LstmCell {
   static constexpr int gates = 4;
   static constexpr bool splits = false, memory = true, carries = true, passes_h = false;
 
-  template <class Scalar> static void forward(long n, const CellRows<Scalar>& r) {
-    Scalar *const gi = r.gates, *const gf = gi + n, *const gg = gf + n, *const go = gg + n;
-    vector_by_vector<Scalar>(n, [&](const auto& at) {
+  template <class Scalar> static void forward(long values, const CellRows<Scalar>& r) {
+    Scalar *const gi = r.gates, *const gf = gi + values, *const gg = gf + values, *const go = gg + values;
+    vector_by_vector<Scalar>(values, [&](const auto& at) {
       const auto i = detail::sigmoid_of(at.load(gi)), f = detail::sigmoid_of(at.load(gf)), g = detail::tanh_of(at.load(gg)),
                  o = detail::sigmoid_of(at.load(go)), c = f * at.load(r.memory_before) + i * g;
       at.store(gi, i);
@@ -85,9 +85,9 @@ struct LstmCell {
       at.store(r.state, o * detail::tanh_of(c));
     });
   }
-  template <class Scalar> static void backward(long n, const CellRows<Scalar>& r) {
-    Scalar *const gi = r.gates, *const gf = gi + n, *const gg = gf + n, *const go = gg + n;
-    vector_by_vector<Scalar>(n, [&](const auto& at) {
+  template <class Scalar> static void backward(long values, const CellRows<Scalar>& r) {
+    Scalar *const gi = r.gates, *const gf = gi + values, *const gg = gf + values, *const go = gg + values;
+    vector_by_vector<Scalar>(values, [&](const auto& at) {
       const auto i = at.load(gi), f = at.load(gf), g = at.load(gg), o = at.load(go), t = detail::tanh_of(at.load(r.memory)),
                  dh = at.load(r.state_gradient);
       const auto one = decltype(i + i)(1);
@@ -107,10 +107,10 @@ struct GruCell {
   static constexpr int gates = 3;
   static constexpr bool splits = true, memory = true, carries = false, passes_h = true;
 
-  template <class Scalar> static void forward(long n, const CellRows<Scalar>& row) {
-    Scalar *const gr = row.gates, *const gz = gr + n, *const gm = gz + n;
-    const Scalar *const hr = row.hidden, *const hz = hr + n, *const hm = hz + n;
-    vector_by_vector<Scalar>(n, [&](const auto& at) {
+  template <class Scalar> static void forward(long values, const CellRows<Scalar>& row) {
+    Scalar *const gr = row.gates, *const gz = gr + values, *const gm = gz + values;
+    const Scalar *const hr = row.hidden, *const hz = hr + values, *const hm = hz + values;
+    vector_by_vector<Scalar>(values, [&](const auto& at) {
       const auto q = at.load(hm), r = detail::sigmoid_of(at.load(gr) + at.load(hr)),
                  z = detail::sigmoid_of(at.load(gz) + at.load(hz)), m = detail::tanh_of(at.load(gm) + r * q);
       at.store(gr, r);
@@ -120,10 +120,10 @@ struct GruCell {
       at.store(row.state, m + z * (at.load(row.state_before) - m));
     });
   }
-  template <class Scalar> static void backward(long n, const CellRows<Scalar>& row) {
-    Scalar *const gr = row.gates, *const gz = gr + n, *const gm = gz + n;
-    Scalar *const hr = row.hidden, *const hz = hr + n, *const hm = hz + n;
-    vector_by_vector<Scalar>(n, [&](const auto& at) {
+  template <class Scalar> static void backward(long values, const CellRows<Scalar>& row) {
+    Scalar *const gr = row.gates, *const gz = gr + values, *const gm = gz + values;
+    Scalar *const hr = row.hidden, *const hz = hr + values, *const hm = hz + values;
+    vector_by_vector<Scalar>(values, [&](const auto& at) {
       const auto r = at.load(gr), z = at.load(gz), m = at.load(gm), q = at.load(row.memory), dh = at.load(row.state_gradient);
       const auto one = decltype(r + r)(1);
       const auto dm = dh * (one - z) * (one - m * m), dr = dm * q * r * (one - r),

@@ -2,6 +2,9 @@
 // The three products of a weight (In, Out), with sizes known at compile time, over rows that lie at any distance from each other:
 // what a layer has that multiplies by the same weight in each step. Own panels, or a library for weights that do not stay in the
 // caches (ops/dense.hpp has the rule).
+//
+//     m rows; a (m, In) the inputs, w (In, Out) the weight, c (m, Out) the result, g (m, Out) its gradient;
+//     lda, ldc, ldg scalars from row to row of them; p the product
 #pragma once
 #include <algorithm>
 

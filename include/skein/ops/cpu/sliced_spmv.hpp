@@ -2,6 +2,8 @@
 // The product of a SlicedPattern with a vector. With AVX-512 a step looks up 16 values in two registers, by the columns that its
 // 16 bytes name; 5 M entries of 10,000 x 10,000 take 0.55 ms on a core of Zen 4, 1.2 ms in compressed rows of 16 bits. Elsewhere
 // a plain loop.
+//
+//     y = A x; S the type of vectors; s a step of a tile, l a row of a slice
 #pragma once
 #include "../../core/config.hpp"
 

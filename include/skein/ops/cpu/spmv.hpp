@@ -2,6 +2,9 @@
 // Products of sparse matrices on the host: scalar loads into eight chains of additions, which beat gathers; indices come by words
 // of 64 bits, since loads are what a core runs out of, and are fetched ahead, since short rows hide their sequence from the
 // hardware. Chains are added up in double every so often, so that the error does not grow with a row's length.
+//
+//     y = A x, C = A B; M the type of A's values (void: ones), S that of vectors; i a row, k an entry of it, l a column of a
+//     strip; ldb, ldc scalars from row to row of B, C
 #pragma once
 #include <bit>
 #include <cstdint>

@@ -2,6 +2,10 @@
 // The gradient of the input of a convolution with a stride: pixels of the input that are a stride apart see the same places of
 // the window, so those of each phase are a convolution of their own over the outputs' gradients, without its zeros: of a window
 // of 3 x 3 and a stride of 2 the four phases have 1, 2, 2 and 4 places.
+//
+//     P the plan; dx the gradient of an image (height, width, channels), dz (pixels, filters) that of its outputs, w weights; y a
+//     row of the image, i a column of a phase, p a pixel of a block, v a vector of channels, kx, ky a place of the window; V a
+//     vector of Scalar
 #pragma once
 #include <algorithm>
 #include <utility>
@@ -29,10 +33,10 @@ template <class Scalar, DirectPlan P> struct StridedData {
         for (int c = 0; c < channels; ++c)
           to[(1L * t * filters + f) * row_pitch(channels) + c] = weight[(1L * t * channels + c) * P.conv().weight_pitch() + f];
   }
-  /// g: (out_height, out_width, filters). adds: to dx, else it is written. (Zeros and workspace are DenseData's.)
-  static void image(const Scalar* g, const Scalar* transposed, const Scalar*, Scalar* dx, Scalar*, bool adds) {
+  /// dz: (out_height, out_width, filters). adds: to dx, else it is written. (Zeros and workspace are DenseData's.)
+  static void image(const Scalar* dz, const Scalar* transposed, const Scalar*, Scalar* dx, Scalar*, bool adds) {
     for (int y = 0; y < P.conv().height; ++y) [&]<int... Phase>(std::integer_sequence<int, Phase...>) {
-        (row<Phase>(g, y, transposed, dx + 1L * y * P.conv().width * channels, adds), ...);
+        (row<Phase>(dz, y, transposed, dx + 1L * y * P.conv().width * channels, adds), ...);
       }
     (std::make_integer_sequence<int, stride>{});
   }
@@ -65,56 +69,57 @@ template <class Scalar, DirectPlan P> struct StridedData {
     return true;
   }
 
-  template <int Phase> static void row(const Scalar* g, int y, const Scalar* w, Scalar* dx, bool adds) {
+  template <int Phase> static void row(const Scalar* dz, int y, const Scalar* w, Scalar* dx, bool adds) {
     constexpr Columns all{Phase};
     if constexpr (all.count() > 0) {
       constexpr int pixels = all.pixels(), last = all.last();
       if constexpr (all.blocks() > 1) {
-        block<Phase, pixels, true, false>(g, y, 0, w, dx, adds);
+        block<Phase, pixels, true, false>(dz, y, 0, w, dx, adds);
         int i = pixels;
-        for (; i + last < all.count(); i += pixels) block<Phase, pixels, false, false>(g, y, i, w, dx, adds);
-        block<Phase, last, false, true>(g, y, i, w, dx, adds);
+        for (; i + last < all.count(); i += pixels) block<Phase, pixels, false, false>(dz, y, i, w, dx, adds);
+        block<Phase, last, false, true>(dz, y, i, w, dx, adds);
       } else {
-        block<Phase, last, true, true>(g, y, 0, w, dx, adds);
+        block<Phase, last, true, true>(dz, y, 0, w, dx, adds);
       }
     }
   }
-  /// N columns of the phase from the i-th on; First: i is 0, Last: none is behind them.
-  template <int Phase, int N, bool First, bool Last>
-  static SKEIN_NOINLINE void block(const Scalar* g, int y, int i, const Scalar* transposed, Scalar* dx, bool adds) {
+  /// So many columns of the phase from the i-th on; First: i is 0, Last: none is behind them.
+  template <int Phase, int Pixels, bool First, bool Last>
+  static SKEIN_NOINLINE void block(const Scalar* dz, int y, int i, const Scalar* transposed, Scalar* dx, bool adds) {
     constexpr long pixel = 1L * stride * channels;
     dx += (1L * i * stride + Phase) * channels;
-    for (int p = 0; p < N; ++p) __builtin_prefetch(dx + (1L * P.conv().width + p * stride) * channels, 1, 2);  // the next row
-    for (int v = 0; v < vectors; v += chunk) {
-      V sum[N][chunk];
+    for (int p = 0; p < Pixels; ++p)
+      __builtin_prefetch(dx + (1L * P.conv().width + p * stride) * channels, 1, 2);  // the next row
+    for (int first = 0; first < vectors; first += chunk) {
+      V sum[Pixels][chunk];
 #pragma GCC unroll 16
-      for (int p = 0; p < N; ++p)
+      for (int p = 0; p < Pixels; ++p)
 #pragma GCC unroll 16
-        for (int c = 0; c < chunk; ++c) sum[p][c] = adds ? load_from<V>(dx + p * pixel + (v + c) * lanes) : V(Scalar(0));
+        for (int v = 0; v < chunk; ++v) sum[p][v] = adds ? load_from<V>(dx + p * pixel + (first + v) * lanes) : V(Scalar(0));
       for (int ky = 0; ky < kernel; ++ky) {
         const int place = y + padding - ky;
         if (place < 0 || place % stride != 0 || place / stride >= out_height) continue;
-        const Scalar* from = g + (1L * (place / stride) * out_width + i) * filters;
+        const Scalar* from = dz + (1L * (place / stride) * out_width + i) * filters;
         [&]<int... Kx>(std::integer_sequence<int, Kx...>) __attribute__((always_inline)) {
-          (column<Phase, N, First, Last, Kx>(sum, from,
-                                             transposed + (1L * ky * kernel + Kx) * filters * row_pitch(channels) + v * lanes),
+          (column<Phase, Pixels, First, Last, Kx>(
+               sum, from, transposed + (1L * ky * kernel + Kx) * filters * row_pitch(channels) + first * lanes),
            ...);
         }
         (std::make_integer_sequence<int, kernel>{});
       }
 #pragma GCC unroll 16
-      for (int p = 0; p < N; ++p)
+      for (int p = 0; p < Pixels; ++p)
 #pragma GCC unroll 16
-        for (int c = 0; c < chunk; ++c) store_to(dx + p * pixel + (v + c) * lanes, sum[p][c]);
+        for (int v = 0; v < chunk; ++v) store_to(dx + p * pixel + (first + v) * lanes, sum[p][v]);
     }
   }
   /// Column Kx of the window, for the pixels whose output there is. from: the output of the block's first column, unshifted.
-  template <int Phase, int N, bool First, bool Last, int Kx>
-  static SKEIN_ALWAYS_INLINE void column(V (&sum)[N][chunk], const Scalar* from, const Scalar* w) {
+  template <int Phase, int Pixels, bool First, bool Last, int Kx>
+  static SKEIN_ALWAYS_INLINE void column(V (&sum)[Pixels][chunk], const Scalar* from, const Scalar* w) {
     constexpr Columns all{Phase};
     if constexpr (all.meets(Kx)) {
-      constexpr int shift = all.shift(Kx), begin = First ? std::clamp(-shift, 0, N) : 0;
-      constexpr int end = Last ? std::clamp(out_width - shift - (all.count() - N), begin, N) : N;
+      constexpr int shift = all.shift(Kx), begin = First ? std::clamp(-shift, 0, Pixels) : 0;
+      constexpr int end = Last ? std::clamp(out_width - shift - (all.count() - Pixels), begin, Pixels) : Pixels;
       if constexpr (begin < end)
         add_taps<begin, end, filters, row_pitch(channels), filters>(sum, from + (shift + begin) * filters, w);
     }

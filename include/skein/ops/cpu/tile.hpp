@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The innermost part of the small matrix products: a tile of C stays in registers while k runs. Shared by all layers: sizes of
 // the tile are template arguments, sizes of the matrices are not. Goto and van de Geijn, ACM TOMS 2008, without packing.
+//
+//     m rows of A and C, k columns of A and rows of B; lda, ldb, ldc scalars from row to row of A, B, C;
+//     i, r a row of C, j a vector of its columns; p the product, V a vector of Scalar
 #pragma once
 #include "../dense_types.hpp"
 #include "vector.hpp"
@@ -27,11 +30,11 @@ template <class Scalar> struct Product {
   int left = 0;
   bool rectified = false;
 
-  SKEIN_ALWAYS_INLINE Product columns(long j) const {
+  SKEIN_ALWAYS_INLINE Product columns(long first) const {
     Product p = *this;
-    p.b += j;
-    p.c += j;
-    if (p.start) p.start += j;
+    p.b += first;
+    p.c += first;
+    if (p.start) p.start += first;
     return p;
   }
 };

@@ -59,19 +59,20 @@ class BatchNorm {
   std::size_t backward_workspace() const { return backward_; }
 
   /// False where cuDNN has no kernel for it: nothing has been written.
-  template <class Value> bool forward(const BatchNormCall<Value, float>& f, void* scratch) const {
-    return took(cudnnBatchNormalizationForwardTrainingEx(handle(), mode_, ops, one.as(type_), zero.as(type_), x_.get(), f.x,
-                                                         nullptr, nullptr, x_.get(), f.y, parameters_.get(), f.weight, f.bias,
-                                                         f.momentum, f.running_mean, f.running_variance, f.epsilon, f.mean,
-                                                         f.inverse, nullptr, scratch, forward_, nullptr, 0),
+  template <class Value> bool forward(const BatchNormCall<Value, float>& call, void* scratch) const {
+    return took(cudnnBatchNormalizationForwardTrainingEx(
+                    handle(), mode_, ops, one.as(type_), zero.as(type_), x_.get(), call.x, nullptr, nullptr, x_.get(), call.y,
+                    parameters_.get(), call.weight, call.bias, call.momentum, call.running_mean, call.running_variance,
+                    call.epsilon, call.mean, call.inverse, nullptr, scratch, forward_, nullptr, 0),
                 "cudnnBatchNormalizationForwardTrainingEx", Direction::forward);
   }
   /// dweight and dbias are overwritten. False where cuDNN has no kernel for it: nothing has been written.
-  template <class Value> bool backward(const BatchNormCall<Value, float>& f, float* dweight, float* dbias, void* scratch) const {
-    return took(cudnnBatchNormalizationBackwardEx(handle(), mode_, ops, one.as(type_), zero.as(type_), one.as(type_),
-                                                  zero.as(type_), x_.get(), f.x, nullptr, nullptr, x_.get(), f.dy, nullptr,
-                                                  nullptr, x_.get(), f.dx, parameters_.get(), f.weight, nullptr, dweight, dbias,
-                                                  f.epsilon, f.mean, f.inverse, nullptr, scratch, backward_, nullptr, 0),
+  template <class Value>
+  bool backward(const BatchNormCall<Value, float>& call, float* dweight, float* dbias, void* scratch) const {
+    return took(cudnnBatchNormalizationBackwardEx(
+                    handle(), mode_, ops, one.as(type_), zero.as(type_), one.as(type_), zero.as(type_), x_.get(), call.x, nullptr,
+                    nullptr, x_.get(), call.dy, nullptr, nullptr, x_.get(), call.dx, parameters_.get(), call.weight, nullptr,
+                    dweight, dbias, call.epsilon, call.mean, call.inverse, nullptr, scratch, backward_, nullptr, 0),
                 "cudnnBatchNormalizationBackwardEx", Direction::backward);
   }
 
@@ -118,78 +119,79 @@ class BatchNorm {
 
 template <> struct BatchNormKernels<Cuda> {
   template <int Channels, long Columns, class Value, class Parameter>
-  static void prepare(const BatchNormCall<Value, Parameter>& f) {
-    if (f.rows() <= 0) return;
-    std::size_t most = Scratch<Parameter>(f.rows(), Columns).total;
+  static void prepare(const BatchNormCall<Value, Parameter>& call) {
+    if (call.rows() <= 0) return;
+    std::size_t most = Scratch<Parameter>(call.rows(), Columns).total;
     if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
-      if (by_cudnn<Channels>(f)) {
-        const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
+      if (by_cudnn<Channels>(call)) {
+        const cudnn::BatchNorm own(call.samples, call.pixels, Channels, cudnn::type_of<Value>);
         most = std::max({most, own.forward_workspace(), aligned(2 * Channels * sizeof(float)) + own.backward_workspace()});
       }
     skein::cuda::workspace().reserve(most);
   }
 
   template <int Channels, long Columns, class Value, class Parameter, class Context>
-  static void forward(const BatchNormCall<Value, Parameter>& f, const Context& context) {
+  static void forward(const BatchNormCall<Value, Parameter>& call, const Context& context) {
     if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
-      if (f.training && !context.statistics_hook && by_cudnn<Channels>(f)) {
-        const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
+      if (call.training && !context.statistics_hook && by_cudnn<Channels>(call)) {
+        const cudnn::BatchNorm own(call.samples, call.pixels, Channels, cudnn::type_of<Value>);
         if (own.has(cudnn::BatchNorm::Direction::forward) &&
-            own.forward(f, skein::cuda::workspace().get(own.forward_workspace())))
+            own.forward(call, skein::cuda::workspace().get(own.forward_workspace())))
           return;
       }
-    const Scratch<Parameter> s(f.rows(), Columns);
+    const Scratch<Parameter> s(call.rows(), Columns);
     auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(s.total));
     const auto to = s.coefficients(base, Columns);
-    const kernel::Statistics<Value, Parameter> statistics{f, to, Channels, f.rows()};
-    if (!f.training) {
+    const kernel::Statistics<Value, Parameter> statistics{call, to, Channels, call.rows()};
+    if (!call.training) {
       skein::cuda::for_each(Columns, statistics);
     } else if (context.statistics_hook) {
       auto* sums = reinterpret_cast<double*>(base + s.sums);
-      column_sums(f.rows(), Columns, base, kernel::Moments<Value>{f.x}, kernel::StoreSums{sums, Channels, Columns, f.rows()});
+      column_sums(call.rows(), Columns, base, kernel::Moments<Value>{call.x},
+                  kernel::StoreSums{sums, Channels, Columns, call.rows()});
       context.reduce_statistics(sums, 2 * Columns + 1);
       skein::cuda::for_each(Columns, kernel::FromSums<kernel::Statistics<Value, Parameter>>{sums, Columns, statistics});
     } else {
-      column_sums(f.rows(), Columns, base, kernel::Moments<Value>{f.x}, statistics);
+      column_sums(call.rows(), Columns, base, kernel::Moments<Value>{call.x}, statistics);
     }
-    const kernel::Normalize<Value, Parameter> pass{f, to, Channels};
-    row_strips(f.rows(), Columns, pass.aligned(), pass);
+    const kernel::Normalize<Value, Parameter> pass{call, to, Channels};
+    row_strips(call.rows(), Columns, pass.aligned(), pass);
   }
 
   template <int Channels, long Columns, class Value, class Parameter, class Context>
-  static void backward(const BatchNormCall<Value, Parameter>& f, const Context& context) {
+  static void backward(const BatchNormCall<Value, Parameter>& call, const Context& context) {
     if constexpr (cudnn_takes<Channels, Columns, Value, Parameter>)
-      if (f.training && !context.statistics_hook && f.dx && by_cudnn<Channels>(f)) {
-        const cudnn::BatchNorm own(f.samples, f.pixels, Channels, cudnn::type_of<Value>);
+      if (call.training && !context.statistics_hook && call.dx && by_cudnn<Channels>(call)) {
+        const cudnn::BatchNorm own(call.samples, call.pixels, Channels, cudnn::type_of<Value>);
         constexpr std::size_t parameters = aligned(2 * Channels * sizeof(float));
         if (own.has(cudnn::BatchNorm::Direction::backward)) {
           auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(parameters + own.backward_workspace()));
           auto* dweight = reinterpret_cast<float*>(base);
-          if (own.backward(f, dweight, dweight + Channels, base + parameters))
-            return skein::cuda::for_each(Channels,
-                                         kernel::AddParameterGradients<float>{dweight, dweight + Channels, f.dweight, f.dbias});
+          if (own.backward(call, dweight, dweight + Channels, base + parameters))
+            return skein::cuda::for_each(
+                Channels, kernel::AddParameterGradients<float>{dweight, dweight + Channels, call.dweight, call.dbias});
         }
       }
-    const Scratch<Parameter> s(f.rows(), Columns);
+    const Scratch<Parameter> s(call.rows(), Columns);
     auto* base = static_cast<std::byte*>(skein::cuda::workspace().get(s.total));
     const auto to = s.coefficients(base, Columns);
-    const kernel::Products<Value, Parameter> products{f, Channels};
-    kernel::Derivatives<Value, Parameter> derivatives{f, to, Channels, f.rows(), true, f.dx != nullptr};
-    if (f.training && f.dx && context.statistics_hook) {
+    const kernel::Products<Value, Parameter> products{call, Channels};
+    kernel::Derivatives<Value, Parameter> derivatives{call, to, Channels, call.rows(), true, call.dx != nullptr};
+    if (call.training && call.dx && context.statistics_hook) {
       auto* sums = reinterpret_cast<double*>(base + s.sums);
       derivatives.makes = false;
-      column_sums(f.rows(), Columns, base, products,
-                  kernel::DerivativesAndSums<Value, Parameter>{derivatives, {sums, Channels, Columns, f.rows()}});
+      column_sums(call.rows(), Columns, base, products,
+                  kernel::DerivativesAndSums<Value, Parameter>{derivatives, {sums, Channels, Columns, call.rows()}});
       context.reduce_statistics(sums, 2 * Columns + 1);
       derivatives.adds = false;
       derivatives.makes = true;
       skein::cuda::for_each(Columns, kernel::FromSums<kernel::Derivatives<Value, Parameter>>{sums, Columns, derivatives});
     } else {
-      column_sums(f.rows(), Columns, base, products, derivatives);
+      column_sums(call.rows(), Columns, base, products, derivatives);
     }
-    if (!f.dx) return;
-    const kernel::InputGradient<Value, Parameter> pass{f, to, Channels};
-    row_strips(f.rows(), Columns, pass.aligned(), pass);
+    if (!call.dx) return;
+    const kernel::InputGradient<Value, Parameter> pass{call, to, Channels};
+    row_strips(call.rows(), Columns, pass.aligned(), pass);
   }
 
  private:
@@ -198,8 +200,8 @@ template <> struct BatchNormKernels<Cuda> {
   /// Images in float and the 16-bit types; flat samples may be padded, and have one pixel.
   template <int Channels, long Columns, class Value, class Parameter> static constexpr bool cudnn_takes =
       Channels == Columns&& std::is_same_v<Parameter, float>;
-  template <int Channels, class Call> static bool by_cudnn(const Call& f) {
-    return f.rows() > 1 && f.pixels > 1 && !f.has_relu && f.rows() * Channels < (1L << 31);
+  template <int Channels, class Call> static bool by_cudnn(const Call& call) {
+    return call.rows() > 1 && call.pixels > 1 && !call.has_relu && call.rows() * Channels < (1L << 31);
   }
 
   /// Own kernels' scratch memory: blocks of column sums, sums over ranks, coefficients.

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Own kernels of batch normalisation on the GPU: sums over columns in double, coefficients of a channel, one pass over the batch.
 // What cuDNN does not do: statistics over several ranks, padded rows, a ReLU behind in float, evaluation, doubles.
+//
+//     x (rows, columns), y, dx, dy likewise; i an element of them, c a column, s the two sums of a column; W values of a pack, k
+//     one of them
 #pragma once
 #include <cmath>
 #include <type_traits>
@@ -30,29 +33,31 @@ template <class Value> struct Moments {
 /// Elements of a batch that backward reads: x, dy, and y where there is a ReLU.
 template <class Value, int W> struct BackwardPack {
   cuda::Pack<Value, W> x, dy, y;
-  template <class Call> SKEIN_HOST_DEVICE static BackwardPack load(const Call& f, long i) {
+  template <class Call> SKEIN_HOST_DEVICE static BackwardPack load(const Call& call, long i) {
     BackwardPack p;
-    p.x = cuda::load<W>(f.x + i);
-    p.dy = cuda::load<W>(f.dy + i);
-    if (f.has_relu) p.y = cuda::load<W>(f.y + i);
+    p.x = cuda::load<W>(call.x + i);
+    p.dy = cuda::load<W>(call.dy + i);
+    if (call.has_relu) p.y = cuda::load<W>(call.y + i);
     return p;
   }
 };
-template <class Call> bool backward_aligned(const Call& f) { return cuda::aligned_16(f.x, f.dy, f.has_relu ? f.y : nullptr); }
+template <class Call> bool backward_aligned(const Call& call) {
+  return cuda::aligned_16(call.x, call.dy, call.has_relu ? call.y : nullptr);
+}
 
 /// Sums of dy and dy (x - mean), of what a ReLU let pass.
 template <class Value, class Parameter> struct Products {
   static constexpr int widest = cuda::pack_width<Value>;
   using Run = RunSums<Value>;
-  BatchNormCall<Value, Parameter> f;
+  BatchNormCall<Value, Parameter> call;
   long channels;
-  bool aligned() const { return backward_aligned(f); }
-  template <int W> SKEIN_HOST_DEVICE BackwardPack<Value, W> load(long i) const { return BackwardPack<Value, W>::load(f, i); }
+  bool aligned() const { return backward_aligned(call); }
+  template <int W> SKEIN_HOST_DEVICE BackwardPack<Value, W> load(long i) const { return BackwardPack<Value, W>::load(call, i); }
   template <int W, class Sums> SKEIN_HOST_DEVICE void add(long, long c, const BackwardPack<Value, W>& in, Sums* sums) const {
     using Sum = decltype(sums->first);
-    const Parameter* mean = f.training ? f.mean : f.running_mean;
+    const Parameter* mean = call.training ? call.mean : call.running_mean;
     for (int k = 0; k < W; ++k) {
-      if (c + k >= channels || (f.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0))) continue;
+      if (c + k >= channels || (call.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0))) continue;
       const Sum g = static_cast<Sum>(in.dy.value[k]);
       sums[k].first += g;
       sums[k].second += g * (static_cast<Sum>(in.x.value[k]) - static_cast<Sum>(mean[c + k]));
@@ -84,7 +89,7 @@ template <class Parameter> struct Coefficients { Parameter *mean, *scale, *shift
 /// The statistics of a batch, the running ones, and y = (x - mean) scale + shift; what rounding took from the mean goes into the
 /// shift.
 template <class Value, class Parameter> struct Statistics {
-  BatchNormCall<Value, Parameter> f;
+  BatchNormCall<Value, Parameter> call;
   Coefficients<Parameter> to;
   long channels, rows;
   SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const { of(c, s, static_cast<double>(rows)); }
@@ -92,83 +97,85 @@ template <class Value, class Parameter> struct Statistics {
   SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
     if (c >= channels) return gap(c);
     const double n = rows_of_all > 0 ? rows_of_all : 1, average = s.first / n, square = s.second / n - average * average;
-    const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + f.epsilon);  // a NaN stays one
-    const double momentum = rows_of_all > 0 ? f.momentum : 0;  // a batch of none says nothing
+    const double variance = square <= 0 ? 0 : square, inverse = 1 / std::sqrt(variance + call.epsilon);  // a NaN stays one
+    const double momentum = rows_of_all > 0 ? call.momentum : 0;  // a batch of none says nothing
     set(c, average, inverse);
-    f.mean[c] = static_cast<Parameter>(average);
-    f.inverse[c] = static_cast<Parameter>(inverse);
-    f.running_mean[c] = static_cast<Parameter>((1 - momentum) * static_cast<double>(f.running_mean[c]) + momentum * average);
-    f.running_variance[c] = static_cast<Parameter>((1 - momentum) * static_cast<double>(f.running_variance[c]) +
-                                                   momentum * variance * (n > 1 ? n / (n - 1) : 1));
+    call.mean[c] = static_cast<Parameter>(average);
+    call.inverse[c] = static_cast<Parameter>(inverse);
+    call.running_mean[c] =
+        static_cast<Parameter>((1 - momentum) * static_cast<double>(call.running_mean[c]) + momentum * average);
+    call.running_variance[c] = static_cast<Parameter>((1 - momentum) * static_cast<double>(call.running_variance[c]) +
+                                                      momentum * variance * (n > 1 ? n / (n - 1) : 1));
   }
   /// The running ones.
   SKEIN_HOST_DEVICE void operator()(long c) const {
     if (c >= channels) return gap(c);
-    set(c, static_cast<double>(f.running_mean[c]), 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon));
+    set(c, static_cast<double>(call.running_mean[c]),
+        1 / std::sqrt(static_cast<double>(call.running_variance[c]) + call.epsilon));
   }
 
  private:
   constexpr void gap(long c) const { to.mean[c] = to.scale[c] = to.shift[c] = 0; }
   constexpr void set(long c, double average, double inverse) const {
-    const double weight = static_cast<double>(f.weight[c]);
+    const double weight = static_cast<double>(call.weight[c]);
     to.mean[c] = static_cast<Parameter>(average);
     to.scale[c] = static_cast<Parameter>(inverse * weight);
-    to.shift[c] =
-        static_cast<Parameter>(static_cast<double>(f.bias[c]) + (static_cast<double>(to.mean[c]) - average) * inverse * weight);
+    to.shift[c] = static_cast<Parameter>(static_cast<double>(call.bias[c]) +
+                                         (static_cast<double>(to.mean[c]) - average) * inverse * weight);
   }
 };
 
 /// y = (x - mean) scale + shift, rectified where asked for; gaps zero.
 template <class Value, class Parameter> struct Normalize {
   static constexpr int widest = cuda::pack_width<Value>;
-  BatchNormCall<Value, Parameter> f;
+  BatchNormCall<Value, Parameter> call;
   Coefficients<Parameter> of;
   long channels;
   template <int W> struct Column {
     cuda::Pack<Parameter, W> mean, scale, shift;
     int count;  // of channels; what follows are gaps
   };
-  bool aligned() const { return cuda::aligned_16(f.x, f.y); }
+  bool aligned() const { return cuda::aligned_16(call.x, call.y); }
   template <int W> SKEIN_HOST_DEVICE Column<W> column(long c) const {
     return {cuda::load<W>(of.mean + c), cuda::load<W>(of.scale + c), cuda::load<W>(of.shift + c),
             static_cast<int>(channels - c < W ? channels - c : W)};
   }
-  template <int W> SKEIN_HOST_DEVICE cuda::Pack<Value, W> load(long i) const { return cuda::load<W>(f.x + i); }
+  template <int W> SKEIN_HOST_DEVICE cuda::Pack<Value, W> load(long i) const { return cuda::load<W>(call.x + i); }
   template <int W> SKEIN_HOST_DEVICE void store(long i, const Column<W>& c, const cuda::Pack<Value, W>& x) const {
     cuda::Pack<Value, W> out;
     for (int k = 0; k < W; ++k) {
       Parameter y = 0;
       if (k < c.count) {
         y = (static_cast<Parameter>(x.value[k]) - c.mean.value[k]) * c.scale.value[k] + c.shift.value[k];
-        if (f.has_relu && y < 0) y = 0;  // a NaN stays one
+        if (call.has_relu && y < 0) y = 0;  // a NaN stays one
       }
       out.value[k] = static_cast<Value>(y);
     }
-    cuda::store(f.y + i, out);
+    cuda::store(call.y + i, out);
   }
 };
 
 /// Gradients of weight and bias, and dx = scale dy + slope (x - mean) + shift.
 template <class Value, class Parameter> struct Derivatives {
-  BatchNormCall<Value, Parameter> f;
+  BatchNormCall<Value, Parameter> call;
   Coefficients<Parameter> to;  // mean holds the slope here
   long channels, rows;
   bool adds, makes;  // the gradients; the coefficients
   SKEIN_HOST_DEVICE void operator()(long c, const TwoSums& s) const { of(c, s, static_cast<double>(rows)); }
   SKEIN_HOST_DEVICE void of(long c, const TwoSums& s, double rows_of_all) const {
     if (c >= channels) return gap(c);
-    const double inverse =
-        f.training ? static_cast<double>(f.inverse[c]) : 1 / std::sqrt(static_cast<double>(f.running_variance[c]) + f.epsilon);
+    const double inverse = call.training ? static_cast<double>(call.inverse[c])
+                                         : 1 / std::sqrt(static_cast<double>(call.running_variance[c]) + call.epsilon);
     if (adds) {
-      f.dweight[c] += static_cast<Parameter>(s.second * inverse);
-      f.dbias[c] += static_cast<Parameter>(s.first);
+      call.dweight[c] += static_cast<Parameter>(s.second * inverse);
+      call.dbias[c] += static_cast<Parameter>(s.first);
     }
     if (!makes) return;
-    const double n = rows_of_all > 0 ? rows_of_all : 1, scale = inverse * static_cast<double>(f.weight[c]);
+    const double n = rows_of_all > 0 ? rows_of_all : 1, scale = inverse * static_cast<double>(call.weight[c]);
     to.scale[c] = static_cast<Parameter>(scale);
-    to.mean[c] =
-        static_cast<Parameter>(f.training ? -scale * inverse * inverse * s.second / n : 0);  // running statistics do not follow x
-    to.shift[c] = static_cast<Parameter>(f.training ? -scale * s.first / n : 0);
+    to.mean[c] = static_cast<Parameter>(call.training ? -scale * inverse * inverse * s.second / n
+                                                      : 0);  // running statistics do not follow x
+    to.shift[c] = static_cast<Parameter>(call.training ? -scale * s.first / n : 0);
   }
 
  private:
@@ -188,37 +195,37 @@ template <class Value, class Parameter> struct DerivativesAndSums {
 
 template <class Value, class Parameter> struct InputGradient {
   static constexpr int widest = cuda::pack_width<Value>;
-  BatchNormCall<Value, Parameter> f;
+  BatchNormCall<Value, Parameter> call;
   Coefficients<Parameter> of;
   long channels;
   template <int W> struct Column {
     cuda::Pack<Parameter, W> mean, scale, slope, shift;
     int count;
   };
-  bool aligned() const { return backward_aligned(f) && cuda::aligned_16(f.dx); }
+  bool aligned() const { return backward_aligned(call) && cuda::aligned_16(call.dx); }
   template <int W> SKEIN_HOST_DEVICE Column<W> column(long c) const {
     Column<W> r{{},
                 cuda::load<W>(of.scale + c),
                 cuda::load<W>(of.mean + c),
                 cuda::load<W>(of.shift + c),
                 static_cast<int>(channels - c < W ? channels - c : W)};
-    for (int k = 0; k < r.count; ++k) r.mean.value[k] = (f.training ? f.mean : f.running_mean)[c + k];
+    for (int k = 0; k < r.count; ++k) r.mean.value[k] = (call.training ? call.mean : call.running_mean)[c + k];
     return r;
   }
-  template <int W> SKEIN_HOST_DEVICE BackwardPack<Value, W> load(long i) const { return BackwardPack<Value, W>::load(f, i); }
+  template <int W> SKEIN_HOST_DEVICE BackwardPack<Value, W> load(long i) const { return BackwardPack<Value, W>::load(call, i); }
   template <int W> SKEIN_HOST_DEVICE void store(long i, const Column<W>& c, const BackwardPack<Value, W>& in) const {
     cuda::Pack<Value, W> out;
     for (int k = 0; k < W; ++k) {
       Parameter d = 0;
       if (k < c.count) {
         const Parameter g =
-            f.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0) ? Parameter(0) : static_cast<Parameter>(in.dy.value[k]);
+            call.has_relu && !(static_cast<Parameter>(in.y.value[k]) > 0) ? Parameter(0) : static_cast<Parameter>(in.dy.value[k]);
         d = c.scale.value[k] * g + c.slope.value[k] * (static_cast<Parameter>(in.x.value[k]) - c.mean.value[k]) +
             c.shift.value[k];
       }
       out.value[k] = static_cast<Value>(d);
     }
-    cuda::store(f.dx + i, out);
+    cuda::store(call.dx + i, out);
   }
 };
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pass between an activation and the product before it on the GPU: the derivative, and the sums over columns that are the
 // gradient of the bias. No atomics: the cut of a sum is a function of the shape alone, so the bits are the same in every run.
+//
+//     dy, y, g (rows, N): the gradient behind an activation, its output, the gradient in front of it; r a row, j a column, b a
+//     block of rows
 #pragma once
 #include <type_traits>
 

@@ -3,6 +3,8 @@
 // batch normalisation. Two kernels: tiles of neighbouring columns by a block of rows, whose threads read whole rows side by side,
 // 16 bytes of each array a thread where they are aligned, and add up what they have through shared memory; then, a warp a column,
 // the sum of the blocks. No atomics: the cut is a function of the shape alone, so the bits are the same in every run.
+//
+//     r a row, c a column, b a block of rows, k one of a thread's columns or rows
 #pragma once
 #include <algorithm>
 

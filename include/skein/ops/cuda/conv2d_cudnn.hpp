@@ -3,6 +3,8 @@
 // first among the deterministic ones whose workspace is within the limit. Products and gradients by the classic calls; bias and
 // ReLU behind the product by the graph interface. Chosen once, kept by thread, device, geometry, batch, type and math; what was
 // chosen, and what cuDNN does not do, is noted in cuda::choices().
+//
+//     g the geometry, h the handle, n how many algorithms there are; x images, y outputs, dx, dy their gradients
 #pragma once
 #include <cstdint>
 #include <limits>

@@ -4,6 +4,9 @@
 // gradient of LeNet's second convolution took 374 us of a step of 700, where the bytes take less than 5. A block has one image in
 // float, with its margins of zeros, so that no tap is looked at twice; a thread takes 8 filters (or channels) of a pixel. The
 // filter gradient of each block of images goes to scratch memory, and is added up in a fixed order.
+//
+//     s the sizes; x images, y outputs, dx, dy their gradients, w weights of a tap; f a filter, c a channel, kx, ky a place of
+//     the window, r a row of an array with margins, i an element of it, k a filter (or channel) of a chunk, u a unit of a thread
 #pragma once
 #include <type_traits>
 
@@ -32,10 +35,10 @@ struct FewChannels {
   static constexpr bool takes(const Conv2dGeometry& g) {
     if (g.groups != 1 || g.dimensions > 2 || g.depth != 1 || g.stride != 1 || g.dilation != 1 || !g.fits()) return false;
     if (g.padding >= g.kernel || g.channels > chunk || g.filters > 4 * chunk || g.in_pixels() > 4096) return false;
-    const FewChannels f(g);
+    const FewChannels s(g);
     const long most = static_cast<long>(skein::cuda::most_shared_bytes / sizeof(float));
-    return f.units() <= threads * units_of_thread && f.image() + f.weights() <= most && f.gradient() + f.turned() <= most &&
-           f.image() + f.columns() + f.places() <= most;
+    return s.units() <= threads * units_of_thread && s.image() + s.weights() <= most && s.gradient() + s.turned() <= most &&
+           s.image() + s.columns() + s.places() <= most;
   }
 
   constexpr int filter_chunks() const { return (filters + chunk - 1) / chunk; }

@@ -3,6 +3,10 @@
 // Then a whole convolution in plain loops, which reads the weight as it is stored: what runs where cuDNN has no deterministic
 // kernel (it has none for NHWC images of doubles). Value: the type of images; Parameter: of weights and gradients; sums are taken
 // in Sum.
+//
+//     g the geometry; x images, y outputs, dx, dy their gradients, dz the gradient in front of a ReLU, w weights; i an element of
+//     what is written, c a channel, f a filter, o an output, kx, ky, kz a place of the window, ix, iy, iz a pixel of the input; W
+//     values of a pack, k one of them
 #pragma once
 #include <type_traits>
 

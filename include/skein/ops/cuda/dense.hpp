@@ -2,6 +2,8 @@
 // y = x W + b and its gradients on the GPU: products by cuBLASLt, which adds the bias, applies ReLU or GELU and sums the gradient
 // of the bias in the product's kernel where it can; what it cannot is one own kernel behind it. Samples and weights may be bf16
 // or fp16: sums are float's then, and so are the gradients of the weights.
+//
+//     x (batch, In), w (In, Out), y (batch, Out); dx, dw, dy the gradients; p a product, g arguments
 #pragma once
 #include <type_traits>
 

@@ -2,6 +2,8 @@
 // The optimizers' passes on the GPU: one kernel over the range, 16 bytes of each array a thread, whatever the parameter groups.
 // What changes from step to step (rates, corrections) is an argument that a replayed step reads anew; the gradients' factor comes
 // from device memory too. The arithmetic of an element is the Cpu's reference.
+//
+//     p the arguments, g a gradient; i an element of the arena or of a pack, k an array of the state, s the state of an element
 #pragma once
 #include <string>
 

@@ -4,6 +4,10 @@
 // output tells the winner; an average needs nothing); which of equal values wins is not specified there, and overlapping windows
 // are summed by atomics. Here each input gathers from the windows that it lies in: the same bits in every run, and for maxima and
 // their gradients those of the Cpu.
+//
+//     g the geometry; x images, y outputs, dx, dy their gradients; i an element (or pack) of what is written, p its place, n a
+//     sample, c a channel or a column of outputs, r a row of outputs, kx, ky a place of the window, k a value of a pack; T the
+//     type of values
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../../device/cuda/plain_kernels.hpp"
@@ -151,8 +155,8 @@ template <class Value, class Sum, int Width> struct GlobalAverage {
     for (long first = 0; first < pixels && c < channels; first += reference::average_block) {
       const long end = pixels - first < reference::average_block ? pixels : first + reference::average_block;
       Sum part[Width] = {};
-      for (long p = first; p < end; ++p) {
-        const auto in = cuda::load<Width>(x + (n * pixels + p) * channels + c);
+      for (long pixel = first; pixel < end; ++pixel) {
+        const auto in = cuda::load<Width>(x + (n * pixels + pixel) * channels + c);
         for (int k = 0; k < Width; ++k) part[k] += static_cast<Sum>(in.value[k]);
       }
       for (int k = 0; k < Width; ++k) sum[k] += part[k];

@@ -2,6 +2,9 @@
 // Layer and group normalisation on the GPU. Forward and the gradient of x: one warp a row, 16 bytes a lane where rows are aligned
 // (plainly: one value). The gradients of weight and bias: sums over columns in two passes, parts of the rows first, in the same
 // order in every run. Shape: RowShape, or GroupShape, whose rows lie in pieces.
+//
+//     s the shape: rows of n values, m the same values, a column for each weight; x, y, dx, dy of that shape; r a row, c a value
+//     of it; W values a lane, k one of them; C what is taken away; T, Scalar, Value types of values, of statistics, of x and y
 #pragma once
 #include <algorithm>
 #include <cmath>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes over dense rows whose columns have numbers of their own (coefficients, a bias): a thread takes 16 bytes of a few rows
 // below each other, reads what belongs to its columns once, and has several rows under way. Plainly: one value a thread.
+//
+//     r a row, c a column, i an element, k one of a thread's rows, s a strip of rows
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../../device/cuda/plain_kernels.hpp"

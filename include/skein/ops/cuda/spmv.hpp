@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of sparse matrices on a GPU: with values by cuSPARSE, in the algorithms that give the same bits in every run; patterns
 // and other indices by kernels of our own, a warp or a thread a row. Nothing waits and nothing is allocated but workspace.
+//
+//     y = A x, C = A B; M the type of A's values (void: ones), S that of vectors; k an entry of a row; n columns of B and C, ldb,
+//     ldc scalars from row to row of them
 #pragma once
 #include "../../device/cuda/launch.hpp"
 #include "../spmv.hpp"

@@ -2,6 +2,10 @@
 // Convolution (a cross-correlation, as the field has it) along one, two or three dimensions as plain loops over images whose
 // channels are last: the oracle of the tests, and what runs where no other kernel takes a geometry. Geometry and memory of a call
 // are described here for all back ends.
+//
+//     c the call, g the geometry; x an image, y its output, dx, dy the gradients, w weights of a tap, dw their gradient; n a
+//     sample, f a filter, i a channel of the input, o an output; kx, ky, kz a place of the window, ix, iy, iz a pixel of the
+//     input; in Conv2dGeometry, along one dimension: o an output, i an input, k a place of the window
 #pragma once
 #include "../../core/shape.hpp"
 

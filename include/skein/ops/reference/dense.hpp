@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // y = x W + b and its gradients in plain loops over a matrix product that is given: the oracle of the tests with the plain one,
 // and the path of large weights with a library's.
+//
+//     x (N, In), w (In, Out), b (Out), y (N, Out); N samples: batch; n a sample, o an output; g arguments
 #pragma once
 #include "../dense_types.hpp"
 #include "gemm.hpp"
@@ -20,8 +22,8 @@ template <class Scalar, int In, int Out, class Gemm = PlainGemm> struct Dense {
   template <class Finish>
   static void forward(long batch, const Scalar* x, const Scalar* w, const Scalar*, const Scalar* bias, Scalar* y) {
     Gemm::run(Transpose::no, Transpose::no, batch, long(Out), long(In), Scalar(1), x, x_pitch, w, pitch, Scalar(0), y, pitch);
-    for (long b = 0; b < batch; ++b)
-      for (long j = 0; j < Out; ++j) y[b * pitch + j] = Finish{}(bias ? y[b * pitch + j] + bias[j] : y[b * pitch + j]);
+    for (long n = 0; n < batch; ++n)
+      for (long o = 0; o < Out; ++o) y[n * pitch + o] = Finish{}(bias ? y[n * pitch + o] + bias[o] : y[n * pitch + o]);
   }
   static void input_gradient(long batch, const Scalar* dy, const Scalar* w, const Scalar*, Scalar*, Scalar* dx) {
     Gemm::run(Transpose::no, Transpose::yes, batch, long(In), long(Out), Scalar(1), dy, pitch, w, pitch, Scalar(0), dx, x_pitch);
@@ -34,9 +36,9 @@ template <class Scalar, int In, int Out, class Gemm = PlainGemm> struct Dense {
               g.accumulate ? Scalar(1) : Scalar(0), g.dw + lo, pitch);
     if (!g.db) return;
     if (!g.accumulate)
-      for (long j = lo; j < hi; ++j) g.db[j] = 0;
-    for (long b = 0; b < g.batch; ++b)
-      for (long j = lo; j < hi; ++j) g.db[j] += g.dy[b * pitch + j];
+      for (long o = lo; o < hi; ++o) g.db[o] = 0;
+    for (long n = 0; n < g.batch; ++n)
+      for (long o = lo; o < hi; ++o) g.db[o] += g.dy[n * pitch + o];
   }
   static void pack_weights(long, long, const Scalar*, Scalar*) {}
 };

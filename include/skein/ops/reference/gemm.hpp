@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Matrix product in plain loops: two rows of C by four steps of k at a time, in blocks that stay in the first-level cache, so
 // that compilers make vectors of the innermost loop. The oracle of the tests, and what runs where no library is there.
+//
+//     A (m, k), B (k, n), C (m, n); lda, ldb, ldc scalars from row to row of them; i, r a row of C, j a column of it, s, t steps
+//     of k
 #pragma once
 #include "../../core/config.hpp"
 #include "../transpose.hpp"

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalisation as plain loops: the oracle of the tests, and what runs without xsimd. Two views of a batch: columns (a channel
 // each, over all rows: batch normalisation) and rows (layer normalisation; with a shape of groups, group normalisation).
+//
+//     m a matrix (rows, width), s a shape: rows of n values; x, y, dx, dy of that shape; r a row, c a column or a value of a row;
+//     g an element of dy, C what is taken away
 #pragma once
 #include <cmath>
 
@@ -92,12 +95,12 @@ void column_affine(const Columns<Scalar>& m, const Scalar* mean, const Scalar* s
     for (long c = 0; c < m.width; ++c) y[r * m.width + c] = (m.x[r * m.width + c] - mean[c]) * scale[c] + shift[c];
 }
 
-/// dx = a dy + b (x - mean) + c.
+/// dx = a dy + b (x - mean) + constant.
 template <class Scalar> void column_combine(const Columns<Scalar>& m, const Scalar* dy, const Scalar* mean, const Scalar* a,
-                                            const Scalar* b, const Scalar* c, Scalar* dx) {
+                                            const Scalar* b, const Scalar* constant, Scalar* dx) {
   for (long r = 0; r < m.rows; ++r)
-    for (long j = 0; j < m.width; ++j)
-      dx[r * m.width + j] = a[j] * dy[r * m.width + j] + b[j] * (m.x[r * m.width + j] - mean[j]) + c[j];
+    for (long c = 0; c < m.width; ++c)
+      dx[r * m.width + c] = a[c] * dy[r * m.width + c] + b[c] * (m.x[r * m.width + c] - mean[c]) + constant[c];
 }
 
 /// y = (x - mean) / sqrt(variance + epsilon) weight + bias, each row by itself; saved: (rows, 2), mean and 1 / deviation. Without

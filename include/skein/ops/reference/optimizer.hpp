@@ -2,6 +2,9 @@
 // The optimizers' passes over flat memory: what each does to one element, PyTorch's formulas, written once for every device, and
 // plain loops around that: the oracle of the tests, and what runs without xsimd. A pass reads the gradients of all workers, adds
 // them up, and updates parameters and state at once.
+//
+//     p the arguments (in formulas a parameter), g a gradient, lr the learning rate; i an element of the arena, k an array of
+//     the state
 #pragma once
 #include <cmath>
 

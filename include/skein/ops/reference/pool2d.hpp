@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pooling of NHWC images as plain loops: the oracle of the tests. Ties of a maximum go to the first, in row-major order; a NaN
 // wins; padding counts for nothing in a maximum and as zeros in an average (PyTorch's defaults).
+//
+//     g the geometry; x images (N, height, width, channels), y their outputs, dx, dy the gradients; N samples: batch; n a sample,
+//     c a channel, p a pixel, kx, ky a place of the window, ix, iy a pixel of the input
 #pragma once
 #include <algorithm>
 #include <cstdint>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Normalised columns with a ReLU behind them, or a sum and a ReLU, as plain loops: the oracle of the tests, and what runs without
 // xsimd.
+//
+//     m the matrix x (rows, width); y, dx, dy likewise; i an element of the array, c its column; k coefficients, g an element of
+//     the gradient in front of the ReLU
 #pragma once
 #include "normalization.hpp"
 

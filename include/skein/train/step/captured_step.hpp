@@ -46,13 +46,15 @@ constexpr bool capturable([[maybe_unused]] const Parts& parts, [[maybe_unused]] 
            !(step.update && optim::needs_tensors<typename Parts::Optimizer>);
 }
 
-/// The device keeps one line about why a step that could gain by it is not captured.
-template <class Parts> void note_not_captured([[maybe_unused]] Parts& parts, [[maybe_unused]] const StepState<Parts>& step) {
+/// Is a step that shall be captured one that can be: else the device keeps one line about why not.
+template <class Parts> bool captures([[maybe_unused]] Parts& parts, [[maybe_unused]] const StepState<Parts>& step) {
+  if (capturable(parts, step)) return true;
   if constexpr (!on_host<typename Parts::Device>)
     if (parts.device.note().empty())
       parts.device.set_note(asks_other_ranks(parts, step) || (step.exchange && !Parts::PolicyState::capturable)
                                 ? "steps are launched kernel by kernel, since the policy's communication cannot be captured"
                                 : "steps are launched kernel by kernel, since a transform of tensors may wait for numbers");
+  return false;
 }
 
 /// The number by which messages call the first rank that says so; -1: none does. All ranks take part.
