@@ -89,23 +89,12 @@ template <PolicyStateFault First> consteval void assert_declares_what_it_has() {
 }
 }  // namespace detail
 
-/// Refuses, with one sentence, a policy state of which a hook would not be called.
-template <class S> consteval void assert_policy_state() {
-  using F = detail::PolicyStateFault;
-  constexpr F fault = detail::first_state_fault<S>();
-  static_assert(fault != F::hooks,
-                "this is no policy state: it derives from parallel::PolicyState, and what it has of that one's functions has the "
-                "same arguments and results, such as bool after_step(const StepDone&)");
-  detail::assert_has_what_it_declares<fault>();
-  detail::assert_declares_what_it_has<fault>();
-}
-
 /// What makes a policy state for a replica; where that owns a part, it knows of which, as the optimizer's state is made before.
 template <class P, class R> concept Policy = std::derived_from<P, PolicyBase> && requires(const P& p, const R& r) {
   { p.bind(r) } -> IsPolicyState;
 } &&(!OwnsPart<detail::StateOf<P, R>> || detail::OwnPlacement<P>);
 
-/// Refuses, with one sentence, what is no policy for such a replica.
+/// Refuses, with one sentence, what is no policy for such a replica, and one with a state of which a hook would not be called.
 template <class P, class R> consteval void assert_policy() {
   constexpr bool derives = std::derived_from<P, PolicyBase>, binds = requires(const P&p, const R&r) { p.bind(r); };
   constexpr bool is_option = std::derived_from<P, OptionBase>;
@@ -116,7 +105,13 @@ template <class P, class R> consteval void assert_policy() {
   static_assert(binds || !derives, "a policy has bind(replica) const, which makes the policy state of one training");
   if constexpr (derives && binds) {
     using State = detail::StateOf<P, R>;
-    assert_policy_state<State>();
+    constexpr detail::PolicyStateFault fault = detail::first_state_fault<State>();
+    static_assert(
+        fault != detail::PolicyStateFault::hooks,
+        "this is no policy state: it derives from parallel::PolicyState, and what it has of that one's functions has the "
+        "same arguments and results, such as bool after_step(const StepDone&)");
+    detail::assert_has_what_it_declares<fault>();
+    detail::assert_declares_what_it_has<fault>();
     constexpr bool knows_its_part = !IsPolicyState<State> || !OwnsPart<State> || detail::OwnPlacement<P>;
     static_assert(knows_its_part,
                   "a policy whose state declares Capability::owns_part has plan::Placement placement(const plan::ArenaTable&) "
