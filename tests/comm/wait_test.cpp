@@ -50,3 +50,13 @@ TEST_CASE("a clock counts the time between two looks up to its longest, and a de
   timer.start();
   CHECK(timer.waited() < 0.4);
 }
+
+TEST_CASE("time in a call that does not look at the clock counts whole where a deadline is told so") {
+  auto timer = comm::Deadline::from_now(2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(900));
+  timer.count_whole();
+  CHECK(timer.waited() >= 0.9);
+  comm::Deadline idle(2);
+  idle.count_whole();
+  CHECK(idle.waited() == 0);
+}

@@ -3,12 +3,12 @@
 #include <skein/data/cifar10.hpp>
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <sys/stat.h>
 #include <vector>
 
+#include "../support/data_sets.hpp"
 #include "support.hpp"
 
 namespace sk = skein;
@@ -90,13 +90,9 @@ TEST_CASE("a folder without CIFAR-10 is refused with its place and what it shoul
 }
 
 TEST_CASE("the subset of CIFAR-10 has the published facts", "[data][cifar10]") {
-  const char* root = std::getenv("SKEIN_DATA");
-  const std::string folder = (root ? root : "../shared/data") + std::string("/cifar10");
-  if (!sk::data::detail::file_exists(folder + "/train_subset_10000.bin")) {
-    WARN("SKIPPED: the subset of CIFAR-10 is not there; set SKEIN_DATA");
-    return;
-  }
-  const auto sets = sk::data::cifar10(folder);
+  const auto subset = support::cifar10_subset();
+  if (!subset) return;
+  const auto& sets = *subset;
   REQUIRE((sets.train.size() == 10'000 && sets.test.size() == 2'000));
   CHECK(sets.source.find("a subset of CIFAR-10") == 0);
   const int train[] = {5, 6, 6, 3, 9, 0, 3, 0, 2, 7}, test[] = {0, 8, 2, 1, 9, 4, 7, 2, 1, 9};

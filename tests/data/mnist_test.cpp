@@ -8,6 +8,7 @@
 #include <skein/data/mnist_or_synthetic.hpp>
 #include <skein/data/moments.hpp>
 
+#include "../support/data_sets.hpp"
 #include "support.hpp"
 #include <catch2/catch.hpp>
 
@@ -36,10 +37,7 @@ void check_set(const sk::data::InMemory<std::uint8_t>& set, std::int64_t size, c
 }
 
 template <class Load> void check_facts(const char* name, Load load, const Facts& facts) {
-  if (sk::data::find_images(name).empty()) {
-    WARN("SKIPPED: " << name << " is not there; scripts/data " << name << " fetches it, or set SKEIN_DATA");
-    return;
-  }
+  if (support::lacks_images(name)) return;
   auto [train, test] = load();
   check_set(train, 60000, facts.train_labels, facts.train_mean, facts.train_deviation, facts.train_counts);
   check_set(test, 10000, facts.test_labels, facts.test_mean, facts.test_deviation, facts.test_counts);

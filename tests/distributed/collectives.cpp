@@ -11,6 +11,8 @@
 #include <thread>
 
 #include "../support/collectives.hpp"
+#include "../support/processes.hpp"
+#include "../support/short_deadline.hpp"
 #include "../support/thrown.hpp"
 #include "skein/device/memory.hpp"
 #include "skein/mpi.hpp"
@@ -101,10 +103,7 @@ TEST_CASE("a rank that does not arrive within the deadline is named on every ran
     char other = 0;
     if (world.rank() == 1) MPI_Recv(&other, 1, MPI_CHAR, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // rank 0 has given up
     auto request = world.start_all_reduce(data->span());
-    if (world.rank() > 1) MPI_Send("x", 1, MPI_CHAR, 0, 8, MPI_COMM_WORLD);
-    for (int r = 2; world.rank() == 0 && r < world.size(); ++r)  // the others are there
-      MPI_Recv(&other, 1, MPI_CHAR, r, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (world.rank() == 0) world.set_deadline(0.4);
+    support::short_deadline_when_all_have_called(world, 0, 1, 0.4);
     request.wait();
   });
   if (world.rank() == 0) MPI_Send("x", 1, MPI_CHAR, 1, 7, MPI_COMM_WORLD);
@@ -113,6 +112,29 @@ TEST_CASE("a rank that does not arrive within the deadline is named on every ran
   CHECK_THAT(thrown([&] { world.barrier(); }), Equals(text));
   data.reset();  // MPI may still read what rank 0 has begun to send
   if (world.rank() == 0) CHECK(sk::KeptMemory::holds(memory, 20000) == !shared);
+  MPI_Barrier(MPI_COMM_WORLD);
+}
+
+TEST_CASE("a rank that waits too, and stands still for half a second when it is asked, is not said to be missing") {
+  sk::MpiComm world{MPI_COMM_WORLD, options(false, 20)};
+  if (world.size() != 3) return;
+  const std::vector<pid_t> processes = world.all_gather(::getpid());
+  std::vector<float> data(50);
+  std::optional<support::Child> lets_run;
+  char other = 0;
+  const std::string text = thrown([&] {
+    if (world.rank() == 1) MPI_Recv(&other, 1, MPI_CHAR, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);  // rank 0 has given up
+    auto request = world.start_all_reduce(data);
+    support::short_deadline_when_all_have_called(world, 0, 1, 0.5);
+    if (world.rank() == 0) {
+      ::kill(processes[2], SIGSTOP);
+      lets_run = support::start_process([&] { return ::usleep(950000), ::kill(processes[2], SIGCONT), std::string("let run"); });
+    }
+    request.wait();
+  });
+  if (world.rank() == 0) MPI_Send("x", 1, MPI_CHAR, 1, 7, MPI_COMM_WORLD);
+  if (lets_run) CHECK(support::wait_for(*lets_run) == "let run");
+  if (world.rank() == 0) CHECK_THAT(text, Equals("all_reduce(Sum) of 50 float (call 1): rank 1 did not arrive within 0.5 s"));
   MPI_Barrier(MPI_COMM_WORLD);
 }
 

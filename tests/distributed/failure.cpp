@@ -120,26 +120,6 @@ TEST_CASE("a call of all ranks that one process makes alone is named, and who ha
 }
 
 namespace {
-/// Stops all ranks together, for five seconds, from 50 ms after this call of all.
-class StopsAll {
- public:
-  explicit StopsAll(sk::MpiComm& world) {
-    const std::vector<pid_t> ranks = world.all_gather(::getpid());
-    world.barrier();
-    if (world.rank() != 0) return;
-    child_ = support::start_process([ranks] {
-      ::usleep(50000);
-      for (const pid_t r : ranks) ::kill(r, SIGSTOP);
-      ::usleep(5000000);
-      for (const pid_t r : ranks) ::kill(r, SIGCONT);
-      return std::string("let run");
-    });
-  }
-  std::string end() { return child_ ? support::wait_for(*child_) : "let run"; }
-
- private:
-  std::optional<support::Child> child_;
-};
 /// A second of time in which this rank runs.
 void works_for_a_second() {
   for (int i = 0; i < 100; ++i) ::usleep(10000);
@@ -152,7 +132,7 @@ TEST_CASE("ranks that were stopped together, for longer than the deadline, go on
   if (size != 2) return;
   const Transport transport = GENERATE(Transport::memory, Transport::messages, Transport::native);
   CHECK(of_all(transport, 4, [](sk::MpiComm& world) {
-          StopsAll stops(world);
+          support::StopsAll stops(world);
           if (world.rank() == 1) works_for_a_second();  // the other waits before and after both stand still
           const int sum = world.all_reduce(world.rank() + 1);
           throw std::runtime_error(std::to_string(sum) + ", " + stops.end());
@@ -164,7 +144,7 @@ TEST_CASE("a parameter server that was stopped with its worker, for longer than 
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size != 2) return;
   CHECK(of_all(Transport::memory, 4, [](sk::MpiComm& world) {
-          StopsAll stops(world);
+          support::StopsAll stops(world);
           cases::Case slow;
           if (world.rank() == 0) slow.stands_still = works_for_a_second;
           cases::fit(sk::parallel::ParameterServer{world}, slow);

@@ -15,6 +15,7 @@
 #include "../support/collectives.hpp"
 #include "../support/larger.hpp"
 #include "../support/sanitizers.hpp"
+#include "../support/short_deadline.hpp"
 #include "../support/thrown.hpp"
 #include "skein/comm/mpi/same_options.hpp"
 #include "skein/device/memory.hpp"
@@ -40,16 +41,6 @@ sk::CommOptions native(double deadline = 60, int node = 0, std::size_t eager = 3
   o.halving_bytes = 5000;
   o.eager_bytes = eager;
   return o;
-}
-/// Gives rank `of` a deadline of 0.5 s once all but `missing` have started their call: that one alone is late, however a busy
-/// machine runs the others.
-void short_deadline_when_all_have_called(sk::MpiComm& world, int of, int missing) {
-  char other = 0;
-  if (world.rank() != of && world.rank() != missing) MPI_Send("x", 1, MPI_CHAR, of, 8, MPI_COMM_WORLD);
-  if (world.rank() != of) return;
-  for (int r = 0; r < world.size(); ++r)
-    if (r != of && r != missing) MPI_Recv(&other, 1, MPI_CHAR, r, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  world.set_deadline(0.5);
 }
 double seconds_since(std::chrono::steady_clock::time_point t) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - t).count();
@@ -219,7 +210,7 @@ TEST_CASE("a rank that stands still under native order is named on every rank wi
     world.barrier();
     if (world.rank() == 1) MPI_Barrier(MPI_COMM_WORLD);  // stands still until all others have given up
     auto request = world.start_all_reduce(data);
-    short_deadline_when_all_have_called(world, 0, 1);
+    support::short_deadline_when_all_have_called(world, 0, 1, 0.5);
     request.wait();  // complete on the rank that came late, where the messages of the others are there already
     world.barrier();
   });
@@ -251,7 +242,7 @@ TEST_CASE("an arena in which a call failed stays until the process ends", "[dist
     text = thrown([&] {
       if (world.rank() == 0) MPI_Barrier(MPI_COMM_WORLD);
       auto request = world.start_all_reduce(data.span());
-      short_deadline_when_all_have_called(world, 1, 0);
+      support::short_deadline_when_all_have_called(world, 1, 0, 0.5);
       request.wait();
       world.barrier();
     });

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <poll.h>
 #include <string>
 #include <sys/wait.h>
@@ -67,5 +68,28 @@ inline std::vector<std::string> run_processes(int n, const std::function<std::st
   for (const Child& c : children) texts.push_back(wait_for(c, seconds));
   return texts;
 }
+
+/// Stops these processes together, for so long, from 50 ms after the call, which returns when they run again.
+inline void stop_together(const std::vector<pid_t>& processes, double seconds = 5) {
+  ::usleep(50000);
+  for (const pid_t p : processes) ::kill(p, SIGSTOP);
+  ::usleep(static_cast<useconds_t>(1e6 * seconds));
+  for (const pid_t p : processes) ::kill(p, SIGCONT);
+}
+
+/// Does so with all ranks of a communicator of processes, for five seconds. They make one together, and go on at once.
+class StopsAll {
+ public:
+  template <class Comm> explicit StopsAll(Comm& world) {
+    const std::vector<pid_t> ranks = world.all_gather(::getpid());
+    world.barrier();
+    if (world.rank() == 0) child_ = start_process([ranks] { return stop_together(ranks), std::string("let run"); });
+  }
+  /// "let run", when they do.
+  std::string end() { return child_ ? wait_for(*child_) : "let run"; }
+
+ private:
+  std::optional<Child> child_;  // of rank 0
+};
 
 }  // namespace support

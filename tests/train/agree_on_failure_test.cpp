@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/train/agree_on_failure.hpp>
 
+#include <cerrno>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -69,7 +70,7 @@ TEST_CASE("whatever work throws is noted as a text that is not empty", "[train]"
 }
 
 TEST_CASE("an exception of what is saved reaches its caller as it is, where the others do not answer too", "[train]") {
-  st::SaveFailure own, of_file;
+  st::FileFailure own, of_file;
   own.note([] { throw std::domain_error("the layer's"); });
   own.note([] { throw std::logic_error("a later one"); });
   of_file.reason = "no space left";
@@ -79,4 +80,19 @@ TEST_CASE("an exception of what is saved reaches its caller as it is, where the 
   CHECK_THROWS_AS(own.raise("a", "could not be saved: "), std::domain_error);
   CHECK_THROWS_AS(of_file.meet(without_answer), sk::CommError);
   CHECK_THROWS_WITH(of_file.raise("a", "could not be saved: "), Catch::Contains("could not be saved: no space left"));
+}
+
+TEST_CASE("what reading throws is a fault of the file where it is a FileError, with a hint where the file could be read",
+          "[train]") {
+  const auto failure_of = [](auto error) { return st::FileFailure::of_reading(std::make_exception_ptr(error), "; a hint"); };
+  CHECK_FALSE(st::FileFailure::of_reading(nullptr, "; a hint").failed());
+  const st::FileFailure other = failure_of(sk::FileError("a", -1, "another model's"));
+  CHECK(other.reason == "a: another model's; a hint");
+  CHECK_THROWS_WITH(other.raise("b", "cannot be loaded: "), Catch::Equals("b: cannot be loaded: a: another model's; a hint"));
+  const st::FileFailure unread = failure_of(sk::FileError("a", -1, "could not be read", EIO));
+  CHECK_THAT(unread.reason, Catch::StartsWith("a: could not be read") && !Catch::Contains("hint"));
+  CHECK_THROWS_AS(unread.raise("b", "cannot be loaded: "), sk::FileError);
+  const st::FileFailure layers = failure_of(std::domain_error("the layer's"));
+  CHECK(layers.reason == "the layer's");
+  CHECK_THROWS_AS(layers.raise("b", "cannot be loaded: "), std::domain_error);
 }

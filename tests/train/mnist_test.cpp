@@ -27,6 +27,7 @@
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/data_sets.hpp"
 #include "../support/larger.hpp"
 #include "../support/stop_at.hpp"
 
@@ -43,12 +44,6 @@ struct Curve {
   std::vector<double> losses;
   double accuracy = 0;
 };
-
-bool absent() {
-  if (!sk::data::find_images("mnist").empty()) return false;
-  WARN("SKIPPED: MNIST is not there; scripts/data mnist fetches it, or set SKEIN_DATA");
-  return true;
-}
 
 /// Rank 0's history of `epochs`, or of the first `steps` steps without validation. All else is the same for every number of
 /// ranks.
@@ -95,7 +90,7 @@ void same_curve(const sk::data::TrainTest& digits, std::int64_t steps) {
 }  // namespace
 
 TEST_CASE("LeNet on a tenth of MNIST trains alike on 1, 2 and 4 ranks", "[train]") {
-  if (absent()) return;
+  if (support::lacks_images("mnist")) return;
   const auto all = sk::data::mnist();
   const sk::data::TrainTest digits{all.train.take(6000), all.test.take(2000)};
   same_curve(digits, 40);
@@ -111,7 +106,7 @@ TEST_CASE("LeNet on a tenth of MNIST trains alike on 1, 2 and 4 ranks", "[train]
 }
 
 TEST_CASE("LeNet on MNIST reaches 98.5 % on 1, 2 and 4 ranks", "[.long]") {
-  if (absent()) return;
+  if (support::lacks_images("mnist")) return;
   const auto digits = sk::data::mnist();
   same_curve(digits, 100);
   const Curve one = train<float>(digits, 1, 128, 5);

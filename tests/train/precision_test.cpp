@@ -27,6 +27,7 @@
 #include <skein/train/callbacks.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "../support/data_sets.hpp"
 #include "../support/larger.hpp"
 #include "../support/loss_scale_cases.hpp"
 #include "../support/points.hpp"
@@ -87,10 +88,7 @@ double apart(const std::vector<double>& a, const std::vector<double>& b) {
 }  // namespace
 
 TEST_CASE("digits are learned in 16 bits as well as in float", "[train]") {
-  if (sk::data::find_images("mnist").empty()) {
-    WARN("SKIPPED: MNIST is not there; scripts/data mnist fetches it, or set SKEIN_DATA");
-    return;
-  }
+  if (support::lacks_images("mnist")) return;
   const auto all = sk::data::mnist();
   const sk::data::TrainTest digits{all.train.take(6000), all.test.take(2000)};
   as_good_as_float<LeNet>(digits);

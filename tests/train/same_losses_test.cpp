@@ -21,12 +21,11 @@
 #include <skein/train/trainer.hpp>
 
 #include <cmath>
-#include <cstdlib>
-#include <string>
 #include <vector>
 
 #include <catch2/catch.hpp>
 
+#include "../support/data_sets.hpp"
 #include "../support/larger.hpp"
 
 namespace sk = skein;
@@ -74,28 +73,34 @@ template <class Scalar, class Policy> Outcome train(const Policy& policy, float 
   return {history.losses(), history.back().validation.accuracy};
 }
 /// The largest difference of the first so many losses.
-double apart(const Outcome& a, const Outcome& b, std::size_t steps = 100) {
+double apart(const Outcome& a, const Outcome& b, std::size_t steps) {
   REQUIRE(a.losses.size() == b.losses.size());
   REQUIRE(a.losses.size() >= steps);
   double largest = 0;
   for (std::size_t i = 0; i < steps; ++i) largest = support::larger(largest, a.losses[i] - b.losses[i]);
   return largest;
 }
+/// On 1, 2 and 4 ranks, what train(world) returns has the first losses of one process, so many, and its accuracy.
+template <class Train> void ranks_train_as(const Outcome& alone, std::size_t steps, double tolerance, const Train& train) {
+  for (const int ranks : {1, 2, 4}) {
+    std::vector<Outcome> all(static_cast<std::size_t>(ranks));
+    sk::spawn(ranks, [&](sk::ThreadComm& world) { all[static_cast<std::size_t>(world.rank())] = train(world); });
+    INFO(ranks << " ranks; one process: accuracy " << alone.accuracy << ", loss 1 " << alone.losses.front() << ", loss " << steps
+               << " " << alone.losses[steps - 1]);
+    const double difference = apart(all[0], alone, steps);
+    INFO("the largest difference of a loss is " << difference);
+    CHECK(difference <= tolerance);
+    CHECK(std::abs(all[0].accuracy - alone.accuracy) <= 0.002);
+    for (const Outcome& other : all) CHECK(other.losses == all[0].losses);
+  }
+}
 /// On 1, 2 and 4 ranks, of which every second has two workers: losses of one process, and the same accuracy.
 template <class Scalar> void trains_alike(float lr, double tolerance, double learned) {
   const Outcome alone = train<Scalar>(sk::parallel::SingleProcess{}, lr, 1);
   CHECK(alone.losses[99] < learned * alone.losses[0]);
-  for (const int ranks : {1, 2, 4}) {
-    std::vector<Outcome> all(static_cast<std::size_t>(ranks));
-    sk::spawn(ranks, [&](sk::ThreadComm& world) {
-      all[static_cast<std::size_t>(world.rank())] =
-          train<Scalar>(sk::parallel::DataParallel{world, sk::parallel::SyncBatchNorm{}}, lr, 1 + world.rank() % 2);
-    });
-    INFO(ranks << " ranks; one process: accuracy " << alone.accuracy << ", loss 100 " << alone.losses[99]);
-    CHECK(apart(all[0], alone) <= tolerance);
-    CHECK(std::abs(all[0].accuracy - alone.accuracy) <= 0.002);
-    for (const Outcome& other : all) CHECK(other.losses == all[0].losses);
-  }
+  ranks_train_as(alone, 100, tolerance, [&](sk::ThreadComm& world) {
+    return train<Scalar>(sk::parallel::DataParallel{world, sk::parallel::SyncBatchNorm{}}, lr, 1 + world.rank() % 2);
+  });
 }
 
 /// ResNet-20 on the first images of CIFAR-10, in double, with the usual crops, flips and weight decay: one epoch of so many
@@ -118,28 +123,13 @@ template <class Policy> Outcome train_on_cifar(const sk::data::SourcedTrainTest&
 }
 /// The losses of the first steps on 1, 2 and 4 ranks are those of one process.
 void trains_alike_on_cifar(long steps, double tolerance) {
-  const char* root = std::getenv("SKEIN_DATA");
-  const std::string folder = (root ? root : "../shared/data") + std::string("/cifar10");
-  if (!sk::data::detail::file_exists(folder + "/train_subset_10000.bin")) {
-    WARN("SKIPPED: the subset of CIFAR-10 is not there; set SKEIN_DATA");
-    return;
-  }
-  const auto cifar = sk::data::cifar10(folder);
-  const Outcome alone = train_on_cifar(cifar, steps, sk::parallel::SingleProcess{});
+  const auto cifar = support::cifar10_subset();
+  if (!cifar) return;
+  const Outcome alone = train_on_cifar(*cifar, steps, sk::parallel::SingleProcess{});
   REQUIRE(alone.losses.size() == static_cast<std::size_t>(steps));
-  for (const int ranks : {1, 2, 4}) {
-    std::vector<Outcome> all(static_cast<std::size_t>(ranks));
-    sk::spawn(ranks, [&](sk::ThreadComm& world) {
-      all[static_cast<std::size_t>(world.rank())] =
-          train_on_cifar(cifar, steps, sk::parallel::DataParallel{world, sk::parallel::SyncBatchNorm{}});
-    });
-    INFO(ranks << " ranks; one process: loss 1 " << alone.losses.front() << ", the last " << alone.losses.back());
-    const double difference = apart(all[0], alone, alone.losses.size());
-    INFO("the largest difference of a loss is " << difference);
-    CHECK(difference <= tolerance);
-    CHECK(std::abs(all[0].accuracy - alone.accuracy) <= 0.002);
-    for (const Outcome& other : all) CHECK(other.losses == all[0].losses);
-  }
+  ranks_train_as(alone, alone.losses.size(), tolerance, [&](sk::ThreadComm& world) {
+    return train_on_cifar(*cifar, steps, sk::parallel::DataParallel{world, sk::parallel::SyncBatchNorm{}});
+  });
 }
 }  // namespace
 

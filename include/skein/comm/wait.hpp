@@ -90,7 +90,9 @@ class AwakeClock {
   explicit AwakeClock(double longest) : longest_(longest) {}
   /// For a wait of so many seconds.
   static AwakeClock of(double deadline) { return AwakeClock(deadline < 2 ? deadline / 4 : 0.5); }
-  double now();
+  double now() { return now(longest_); }
+  /// A look for which the time since the last one counts up to so many seconds.
+  double now(double longest);
 
  private:
   double longest_, last_ = 0, awake_ = 0;
@@ -108,6 +110,10 @@ class Deadline {
   void start();
   void stop() { running_ = false; }
   double waited();
+  /// The time since the last look counts whole: it went into a call that does not look.
+  void count_whole() {
+    if (running_) (void)clock_.now(1e18);
+  }
   bool over() { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }
   /// How long one sleep may be: short enough to see failures, and never beyond the deadline by much.

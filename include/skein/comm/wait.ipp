@@ -9,10 +9,10 @@
 
 namespace skein::inline SKEIN_ABI::comm {
 
-SKEIN_INLINE double AwakeClock::now() {
+SKEIN_INLINE double AwakeClock::now(double longest) {
   const double before = last_;
   last_ = seconds_now();
-  if (before > 0) awake_ += last_ - before < longest_ ? last_ - before : longest_;
+  if (before > 0) awake_ += last_ - before < longest ? last_ - before : longest;
   return awake_;
 }
 

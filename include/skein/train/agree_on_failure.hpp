@@ -19,15 +19,18 @@ void noting(std::string& failure, const std::function<void()>& work);
 /// What an exception says, which is not empty.
 std::string reason_of(const std::exception_ptr& error);
 
-/// Why this rank's training is not saved: a fault of the file, which is a FileError of its path; or an exception of what is
-/// saved, a layer's, a callback's or a communicator's, which the rank's caller gets as it is.
-struct SaveFailure {
+/// Why this rank's training is not saved or not read: a fault of the file, which is a FileError of its path; or an exception of
+/// what is saved or read, a layer's, a callback's or a communicator's, which the rank's caller gets as it is.
+struct FileFailure {
   std::string reason{};            ///< empty: it has not failed
   std::exception_ptr exception{};  ///< null: a fault of the file
 
   bool failed() const { return !reason.empty(); }
   /// Keeps what a rank's own work throws, unless it has failed before.
   void note(const std::function<void()>& work);
+  /// The failure of a reading that has thrown `error`, none where that is null. A FileError is a fault of the file; where the
+  /// system reports no error, the reason ends with `hint`.
+  static FileFailure of_reading(const std::exception_ptr& error, const std::string& hint);
   /// Throws the exception, or a FileError: `begin` and the reason.
   [[noreturn]] void raise(const std::string& path, const std::string& begin) const;
   /// Meets the other ranks. Where that fails after an exception of this rank's own, which may have left them in a call of their
@@ -40,23 +43,20 @@ struct SaveFailure {
 /// one. Where one rank cannot read, all throw, that one its own error, and nothing is changed on any. Two meetings where all is
 /// well.
 template <class Read, class Meet> void read_together(const Read& read, const Meet& meet) {
-  std::exception_ptr error;
+  FileFailure own;
   std::uint64_t hash = 0;
   bool met = false, agreed = false;
-  try {
+  own.note([&] {
     read([&](std::uint64_t of_file) {
       hash = of_file, met = true;
       meet(hash, std::exception_ptr());
       agreed = true;
     });
-  } catch (...) { error = std::current_exception(); }
-  try {
-    if (!met || agreed) meet(hash, error);  // the others are in before_change, or behind it as this rank is
-  } catch (const CommError&) {
-    if (error) std::rethrow_exception(error);  // which may have left the others in a call of their own
-    throw;
-  }
-  if (error) std::rethrow_exception(error);
+  });
+  own.meet([&] {
+    if (!met || agreed) meet(hash, own.exception);  // the others are in before_change, or behind it as this rank is
+  });
+  if (own.exception) std::rethrow_exception(own.exception);
 }
 
 /// All ranks call it after work that each did alone: `failure` is why this rank's failed, empty where it did not. Where all

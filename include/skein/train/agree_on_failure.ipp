@@ -24,7 +24,7 @@ SKEIN_INLINE std::string reason_of(const std::exception_ptr& error) {
   return reason;
 }
 
-SKEIN_INLINE void SaveFailure::note(const std::function<void()>& work) {
+SKEIN_INLINE void FileFailure::note(const std::function<void()>& work) {
   if (failed()) return;
   try {
     work();
@@ -34,12 +34,21 @@ SKEIN_INLINE void SaveFailure::note(const std::function<void()>& work) {
   }
 }
 
-SKEIN_INLINE void SaveFailure::raise(const std::string& path, const std::string& begin) const {
+SKEIN_INLINE FileFailure FileFailure::of_reading(const std::exception_ptr& error, const std::string& hint) {
+  if (!error) return {};
+  try {
+    std::rethrow_exception(error);
+  } catch (const FileError& e) { return {reason_of(error) + (e.error() == 0 ? hint : ""), nullptr}; } catch (...) {
+    return {reason_of(error), error};
+  }
+}
+
+SKEIN_INLINE void FileFailure::raise(const std::string& path, const std::string& begin) const {
   if (exception) std::rethrow_exception(exception);
   throw FileError(path, -1, begin + reason);
 }
 
-SKEIN_INLINE void SaveFailure::meet(const std::function<void()>& work) const {
+SKEIN_INLINE void FileFailure::meet(const std::function<void()>& work) const {
   try {
     work();
   } catch (const CommError&) {

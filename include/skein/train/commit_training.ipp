@@ -82,15 +82,10 @@ inline void check_begin(const std::vector<FoundCommit>& of_ranks, int rank, cons
 inline std::vector<std::string> said_by_all(const CommitFolder& folder, SavedTraining& training,
                                             const std::function<std::string()>& work) {
   std::string own;
-  std::exception_ptr error;
-  while_ranks_meet(training, [&] {
-    try {
-      own = work();
-    } catch (...) { error = std::current_exception(); }
-  });
-  const std::string failure = error ? reason_of(error) : std::string();
+  FileFailure failure;
+  while_ranks_meet(training, [&] { failure.note([&] { own = work(); }); });
   return agree_on_failure(
-      training, own, failure, [&] { std::rethrow_exception(error); },
+      training, own, failure.reason, [&] { std::rethrow_exception(failure.exception); },
       [&](int rank, const std::string& reason) {
         return text("fit: rank {} cannot use the .checkpoint folder {}: {}", rank, in_quotes(folder.path()), reason);
       });
@@ -115,20 +110,9 @@ SKEIN_INLINE void say_skipped(const FoundCommit& found, const std::string& folde
 inline void read_on_all(const std::string& path, SavedTraining& training, const std::function<void(const FileRead&)>& read,
                         const std::string& hint = {}) {
   read_together(read, [&](std::uint64_t, const std::exception_ptr& error) {
-    std::string failure = error ? reason_of(error) : std::string();
-    bool of_file = false;
-    try {
-      if (error) std::rethrow_exception(error);
-    } catch (const FileError& e) {
-      of_file = true;
-      if (e.error() == 0) failure += hint;
-    } catch (...) {}
+    const FileFailure failure = FileFailure::of_reading(error, hint);
     (void)agree_on_failure(
-        training, {}, failure,
-        [&] {
-          if (of_file) throw FileError(path, -1, "cannot be loaded: " + failure);
-          std::rethrow_exception(error);
-        },
+        training, {}, failure.reason, [&] { failure.raise(path, "cannot be loaded: "); },
         [&](int rank, const std::string& reason) { return text("fit: rank {} could not load {}: {}", rank, path, reason); });
   });
 }

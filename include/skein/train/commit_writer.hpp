@@ -23,7 +23,7 @@ namespace detail {
 /// All ranks call it after work on a commit: what each has written, or why it could not (`failure`). Where one could
 /// not, all throw: that rank a FileError or what its own work threw, the others a CommError, with the reason.
 std::vector<WrittenFile> shards_of_all(SavedTraining& training, const std::string& path, const WrittenFile& own,
-                                       const SaveFailure& failure);
+                                       const FileFailure& failure);
 }  // namespace detail
 
 /// All ranks call the same functions of theirs at the same steps. Where one cannot write, all throw, and the commits that there
@@ -65,7 +65,7 @@ class CommitWriter {
   FileMetadata facts_;
   WrittenFile own_;
   std::vector<WrittenFile> shards_;
-  SaveFailure failure_;
+  FileFailure failure_;
   std::atomic<bool> done_{false};
   std::thread thread_;
 };

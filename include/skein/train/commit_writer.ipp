@@ -16,7 +16,7 @@ SKEIN_BEGIN_COLD
 namespace skein::inline SKEIN_ABI::train {
 
 SKEIN_INLINE std::vector<WrittenFile> detail::shards_of_all(SavedTraining& training, const std::string& path,
-                                                            const WrittenFile& own, const SaveFailure& failure) {
+                                                            const WrittenFile& own, const FileFailure& failure) {
   const std::vector<std::byte> bytes = to_bytes(own);
   const std::vector<std::string> texts = agree_on_failure(
       training, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, failure.reason,

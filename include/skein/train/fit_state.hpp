@@ -80,7 +80,7 @@ class FitState {
   /// The callbacks' states as they were written down, or loaded, last.
   const std::string& kept_callbacks() const { return callback_state_; }
   /// Why callback_state() is not of now: what the serialize() of a callback threw, which all ranks hear when rank 0 writes.
-  const SaveFailure& callback_failure() const { return callback_failure_; }
+  const FileFailure& callback_failure() const { return callback_failure_; }
 
  private:
   /// Where the file's fit had all its epochs, or was ended for good, they may be others than its, on rank 0 too.
@@ -92,7 +92,7 @@ class FitState {
   History history_{};
   Seed loaded_seed_{};              // of a loaded training, until its fit begins
   Callbacks* callbacks_ = nullptr;  // of the fit that is going on
-  SaveFailure callback_failure_;
+  FileFailure callback_failure_;
   std::string callback_state_;    // of a loaded training, until its fit begins
   std::string loaded_optimizer_;  // the same: lines of NamedValues
   FitMoment moment_ = FitMoment::outside_epoch;

@@ -41,7 +41,7 @@ struct RecordsView {
   const History& history;
   const std::string& callbacks;
   const KeptObjects& kept;
-  const SaveFailure& callback_failure;  ///< why the callbacks have no bytes, where one's serialize() threw on this rank
+  const FileFailure& callback_failure;  ///< why the callbacks have no bytes, where one's serialize() threw on this rank
 };
 namespace detail {
 /// Memory for copies of the arrays that a rank writes; kept from one commit to the next, whose arrays are the same.
@@ -67,7 +67,7 @@ struct SavedPart {
 };
 /// Adds the arrays and objects that this rank writes; the records on rank 0. Collective; `failure` is why it cannot.
 void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
-                  SaveFailure& failure);
+                  FileFailure& failure);
 /// All ranks call it, each with its own work, which makes no collectives and does not throw; see while_busy.hpp.
 void while_ranks_meet(SavedTraining& training, const std::function<void()>& work);
 }  // namespace detail

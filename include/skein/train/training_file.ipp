@@ -146,7 +146,7 @@ struct ReaderSource final : SectionSource {
 };
 
 SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training, const RecordsView& records, SavedPart part,
-                               SaveFailure& failure) {
+                               FileFailure& failure) {
   std::string fault;
   WriterSink sink(writer, part.snapshot, fault);
   std::exception_ptr gone;  // another rank: nothing can be told to the others
@@ -176,7 +176,7 @@ SKEIN_INLINE void add_training(CheckpointWriter& writer, SavedTraining& training
 
 SKEIN_INLINE void save_training(const std::string& path, SavedTraining& training, const RecordsView& records) {
   CheckpointWriter writer;
-  SaveFailure failure;
+  FileFailure failure;
   detail::add_training(writer, training, records, {}, failure);
   failure.meet([&] {
     detail::while_ranks_meet(training, [&] {

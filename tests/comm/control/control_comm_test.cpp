@@ -193,9 +193,10 @@ TEST_CASE("strangers on the port do not keep the ranks from meeting") {
   const auto stranger = [&](const std::string& bytes, bool stay) {
     return support::start_process([&port, bytes, stay]() -> std::string {
       std::string why;
+      auto clock = sk::comm::Deadline::from_now(60);
       control::Descriptor d;
       for (int i = 0; i < 2000 && !d; ++i) {
-        d = control::try_connect({"127.0.0.1", port}, 1, why);
+        d = control::try_connect({"127.0.0.1", port}, 1, clock, why);
         if (!d) std::this_thread::sleep_for(10ms);
       }
       (void)control::write_all(d.get(), bytes, 1);
@@ -271,7 +272,8 @@ TEST_CASE("a file that an earlier run left is not believed") {
   const support::Child other =
       support::start_process([&]() -> std::string { return sk::ControlComm::from_address(at(port), 0, 2, within(6)), "met"; });
   std::string why;
-  while (!control::try_connect({"127.0.0.1", port}, 1, why)) std::this_thread::sleep_for(10ms);
+  auto clock = sk::comm::Deadline::from_now(60);
+  while (!control::try_connect({"127.0.0.1", port}, 1, clock, why)) std::this_thread::sleep_for(10ms);
   leave(0, port);
   CHECK_THAT(support::run_processes(
                  1, [&](int) -> std::string { return sk::ControlComm::from_file(path, 1, 2, within(2.5)), "met"; })[0],

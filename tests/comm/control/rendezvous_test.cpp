@@ -79,8 +79,9 @@ const std::vector<std::string> met{"3", "3"};
 /// A connection to the port, as soon as somebody listens there.
 control::Descriptor connected(int port) {
   std::string why;
+  auto clock = sk::comm::Deadline::from_now(60);
   for (int i = 0; i < 2000; ++i) {
-    if (control::Descriptor d = control::try_connect({"127.0.0.1", port}, 1, why); d) return d;
+    if (control::Descriptor d = control::try_connect({"127.0.0.1", port}, 1, clock, why); d) return d;
     std::this_thread::sleep_for(10ms);
   }
   return {};
@@ -95,14 +96,15 @@ TEST_CASE("who does not know the secret is no rank, whatever it says; nor is a p
     control::Hello hello{1, 2, control::key_of("", secret).tag(), control::random_nonce()};
     (void)control::write_all(d.get(), control::encode({control::Kind::Hello, 0, 0, 0, control::pack(hello)}), 1);
     control::FrameReader reader;
-    const auto heard = control::detail::read_frame(d, reader, 20);
+    auto clock = sk::comm::Deadline::from_now(60);
+    const auto heard = control::detail::read_frame(d, reader, 20, clock);
     if (!heard || heard->kind != control::Kind::Heard) return "not asked";
     const auto answer = control::unpack_heard(heard->payload);
     const control::Digest guess = control::proof_of(control::key_of(""), control::Side::rank, hello, answer->nonce);
     // The coordinator's own proof sent back, and a guess.
     for (const control::Digest& proof : {answer->proof, guess})
       (void)control::write_all(d.get(), control::encode({control::Kind::Proof, 0, 0, 0, control::pack(proof)}), 1);
-    const auto said = control::detail::read_frame(d, reader, 20);
+    const auto said = control::detail::read_frame(d, reader, 20, clock);
     return said ? said->payload : "closed";
   });
   const auto without =
@@ -227,6 +229,45 @@ TEST_CASE("the ranks meet although rank 0 stood still for seven seconds of the d
   ::kill(zero.pid, SIGCONT);
   CHECK(support::wait_for(zero) == "3");
   CHECK(support::wait_for(one) == "3");
+}
+
+TEST_CASE("ranks that were stopped while they met, for longer than the deadline, go on meeting") {
+  const auto ports = free_ports();
+  const auto rank = [&](int r, int size, int port) {
+    return support::start_process([=]() -> std::string {
+      sk::ControlComm world = sk::ControlComm::from_address(at(port), r, size, within(4, "", secret));
+      return std::to_string(world.all_reduce(r + 1));
+    });
+  };
+  const support::Child zero = rank(0, 3, ports[0]);
+  (void)connected(ports[0]);
+  const support::Child one = rank(1, 3, ports[0]), early = rank(1, 2, ports[1]);  // one has met rank 0, the other looks for it
+  std::this_thread::sleep_for(300ms);
+  support::stop_together({zero.pid, one.pid, early.pid}, 8);
+  const support::Child two = rank(2, 3, ports[0]), late = rank(0, 2, ports[1]);
+  for (const support::Child& c : {zero, one, two}) CHECK(support::wait_for(c) == "6");
+  for (const support::Child& c : {early, late}) CHECK(support::wait_for(c) == "3");
+}
+
+TEST_CASE("a rank that is here when rank 0 looks for the last time is taken") {
+  const control::Listener listener({"127.0.0.1", 0});
+  const control::RankPlace place{1, 2, control::key_of("", secret), 20};
+  std::string said;
+  std::thread one([&] {
+    try {
+      (void)control::meet_at(at(listener.port()), place);
+      said = "met";
+    } catch (const sk::CommError& e) { said = e.what(); }
+  });
+  pollfd comes{listener.get(), POLLIN, 0};
+  (void)::poll(&comes, 1, 20000);
+  control::RankPlace of_zero = place;
+  of_zero.rank = 0, of_zero.deadline = 1e-9;
+  try {
+    CHECK(control::detail::RankAcceptor(listener, of_zero, "here").run().size() == 2);
+  } catch (const sk::CommError& e) { FAIL_CHECK(e.what()); }
+  one.join();
+  CHECK(said == "met");
 }
 
 TEST_CASE("a rank that was started again takes the place of its process that ended; of two that live, both are told") {

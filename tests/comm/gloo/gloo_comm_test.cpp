@@ -384,10 +384,7 @@ TEST_CASE("ranks that were stopped together, for longer than the deadline, go on
   };
   const support::Child zero = rank(0), one = rank(1);
   for (int i = 0; i < 2000 && ::access((file + ".now").c_str(), F_OK) != 0; ++i) ::usleep(10000);
-  ::usleep(50000);
-  ::kill(zero.pid, SIGSTOP), ::kill(one.pid, SIGSTOP);
-  ::usleep(5000000);
-  ::kill(zero.pid, SIGCONT), ::kill(one.pid, SIGCONT);
+  support::stop_together({zero.pid, one.pid});
   const std::string right = by_control ? "2" : "3";
   CHECK(support::wait_for(zero) == right);
   CHECK(support::wait_for(one) == right);

@@ -27,7 +27,7 @@ namespace detail {
 struct PendingPeer {
   Descriptor fd;
   FrameReader reader{};
-  double since = 0;
+  double since = 0;              // by the clock of the meeting
   std::optional<Hello> hello{};  // it has said who it is, and was asked for a proof
   Nonce answer{};
 };
@@ -45,8 +45,10 @@ class RankAcceptor {
     Nonce nonce{};  // its process
   };
   std::size_t most_pending() const { return 2 * ranks_.size() + 64; }
-  void wait(double end);
+  void wait(int milliseconds);
+  /// Takes those that are here, and hears what they have said.
   void admit();
+  void accept_all();
   /// The oldest that has not said who it is; where all have, the oldest.
   void drop_oldest();
   /// True: this connection is a rank now, or has been closed.
@@ -64,12 +66,13 @@ class RankAcceptor {
   std::vector<Came> ranks_;
   Descriptor late_;
   std::vector<PendingPeer> pending_;
-  std::string strangers_;  // the last of another job, for missing_text
+  Deadline deadline_, last_look_{1};  // the second: of those that are here when the first is over
+  std::string strangers_;             // the last of another job, for missing_text
   int came_ = 0;
 };
 
-/// Reads one frame within `seconds`. Nothing where none came, or the connection ended.
-std::optional<Frame> read_frame(const Descriptor& d, FrameReader& reader, double seconds);
+/// Reads one frame within `seconds` of a clock that runs. Nothing where none came, or the connection ended.
+std::optional<Frame> read_frame(const Descriptor& d, FrameReader& reader, double seconds, Deadline& clock);
 }  // namespace detail
 
 /// Rank 0 at a port that it listens on. Collective; blocking.

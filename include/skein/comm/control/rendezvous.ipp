@@ -20,16 +20,17 @@ SKEIN_INLINE void check_place(const RankPlace& p) {
 namespace skein::inline SKEIN_ABI::comm::control::detail {
 
 SKEIN_INLINE RankAcceptor::RankAcceptor(const Listener& listener, const RankPlace& place, std::string where)
-    : listener_(&listener), place_(place), where_(std::move(where)), ranks_(static_cast<std::size_t>(place.size)) {}
+    : listener_(&listener), place_(place), where_(std::move(where)), ranks_(static_cast<std::size_t>(place.size)),
+      deadline_(place.deadline) {}
 
 SKEIN_INLINE std::vector<Descriptor> RankAcceptor::run() {
-  const double end = now() + place_.deadline;
+  deadline_.start();
   while (came_ < place_.size - 1) {
-    if (now() >= end) end_all(missing_text());
-    wait(end);
+    const double left = place_.deadline - deadline_.waited();
+    if (left > 0) wait(poll_milliseconds(deadline_, left));
+    else if (!pending_.empty()) last_look_.start(), wait(poll_milliseconds(last_look_, 1));
     admit();
-    pending_.erase(std::remove_if(pending_.begin(), pending_.end(), [this](PendingPeer& g) { return finished(g); }),
-                   pending_.end());
+    if (came_ < place_.size - 1 && left <= 0 && (pending_.empty() || last_look_.over())) end_all(missing_text());
   }
   std::vector<Descriptor> ranks;
   for (Came& c : ranks_) {
@@ -39,13 +40,19 @@ SKEIN_INLINE std::vector<Descriptor> RankAcceptor::run() {
   return ranks;
 }
 
-SKEIN_INLINE void RankAcceptor::wait(double end) {
+SKEIN_INLINE void RankAcceptor::wait(int milliseconds) {
   std::vector<pollfd> polled{{listener_->get(), POLLIN, 0}};
   for (const PendingPeer& g : pending_) polled.push_back({g.fd.get(), POLLIN, 0});
-  (void)::poll(polled.data(), polled.size(), static_cast<int>(1000 * std::min(0.2, std::max(0.001, end - now()))));
+  (void)::poll(polled.data(), polled.size(), milliseconds);
 }
 
 SKEIN_INLINE void RankAcceptor::admit() {
+  accept_all();
+  pending_.erase(std::remove_if(pending_.begin(), pending_.end(), [this](PendingPeer& g) { return finished(g); }),
+                 pending_.end());
+}
+
+SKEIN_INLINE void RankAcceptor::accept_all() {
   for (int i = 0; i < 1024; ++i) {  // then those that are here have a turn
     Descriptor d = listener_->accept();
     if (!d) {
@@ -56,7 +63,7 @@ SKEIN_INLINE void RankAcceptor::admit() {
       continue;
     }
     if (pending_.size() >= most_pending()) drop_oldest();
-    pending_.push_back({.fd = std::move(d), .since = now()});
+    pending_.push_back({.fd = std::move(d), .since = deadline_.waited()});
     if (finished(pending_.back())) pending_.pop_back();  // its Hello may be here already
   }
 }
@@ -77,7 +84,7 @@ SKEIN_INLINE bool RankAcceptor::finished(PendingPeer& g) {
     try {
       f = g.reader.next();
     } catch (const CommError& e) { return refuse(g, e.what()); }
-    if (!f) return now() - g.since > 5;  // however many bytes it sends
+    if (!f) return deadline_.waited() - g.since > 5;  // however many bytes it sends
     if (hear(g, *f)) return true;
   }
 }
@@ -144,14 +151,14 @@ SKEIN_INLINE void RankAcceptor::end_all(const std::string& text) {
   throw CommError(text);
 }
 
-SKEIN_INLINE std::optional<Frame> read_frame(const Descriptor& d, FrameReader& reader, double seconds) {
-  const double end = now() + seconds;
+SKEIN_INLINE std::optional<Frame> read_frame(const Descriptor& d, FrameReader& reader, double seconds, Deadline& clock) {
+  const double end = clock.waited() + seconds;
   while (true) {
     if (std::optional<Frame> f = reader.next()) return f;
-    const double left = end - now();
+    const double left = end - clock.waited();
     if (left <= 0) return std::nullopt;
     pollfd p{d.get(), POLLIN, 0};
-    (void)::poll(&p, 1, static_cast<int>(1000 * std::min(left, 1.0)) + 1);
+    (void)::poll(&p, 1, poll_milliseconds(clock, left));
     char bytes[4096];
     const ssize_t n = ::recv(d.get(), bytes, sizeof bytes, 0);
     if (n > 0) reader.add(bytes, static_cast<std::size_t>(n));
@@ -177,16 +184,17 @@ SKEIN_INLINE std::vector<Try> invited(const std::string& said) {
 
 /// What one address has brought: the connection, once all ranks have come. Nothing, and why, where it is not this job's
 /// coordinator. Throws its verdict.
-inline Descriptor try_to_join(const Try& t, const RankPlace& place, const Nonce& process, double patience, double end,
+inline Descriptor try_to_join(const Try& t, const RankPlace& place, const Nonce& process, double patience, Deadline& deadline,
                               std::string& why) {
-  Descriptor d = try_connect(t.at, std::min(3.0, std::max(0.05, end - now())), why);
+  const auto left = [&] { return deadline.limit() - deadline.waited(); };
+  Descriptor d = try_connect(t.at, std::min(3.0, std::max(0.05, left())), deadline, why);
   if (!d) return {};
   FrameReader reader;
   const Hello hello{place.rank, place.size, t.key.tag(), process};
   std::optional<Frame> f;
   try {
     (void)write_all(d.get(), encode({Kind::Hello, 0, 0, 0, pack(hello)}), 2);
-    f = read_frame(d, reader, std::min(patience, std::max(0.5, end - now())));
+    f = read_frame(d, reader, std::min(patience, std::max(0.5, left())), deadline);
     if (f && f->kind == Kind::Fail) return why = f->payload, Descriptor();
     const std::optional<Heard> heard = f && f->kind == Kind::Heard ? unpack_heard(f->payload) : std::nullopt;
     if (!heard) return why = t.at.text() + " answers, but not as this job's coordinator", Descriptor();
@@ -194,7 +202,7 @@ inline Descriptor try_to_join(const Try& t, const RankPlace& place, const Nonce&
       return why = t.at.text() + " answers, but cannot prove that it is of this job", Descriptor();
     reader.trust();
     (void)write_all(d.get(), encode({Kind::Proof, 0, 0, 0, pack(proof_of(t.key, Side::rank, hello, heard->nonce))}), 2);
-    f = read_frame(d, reader, place.deadline + 3);
+    f = read_frame(d, reader, place.deadline + 3, deadline);
     if (!f) return why = t.at.text() + " went away before all ranks had come", Descriptor();
   } catch (const CommError& e) { return why = t.at.text() + " answers, but " + e.what(), Descriptor(); }
   if (f->kind == Kind::Welcome) return d;
@@ -227,21 +235,24 @@ SKEIN_INLINE std::unique_ptr<Client> serve_at(const Listener& listener, const Ra
 SKEIN_INLINE std::unique_ptr<Client> join_at(const std::function<std::vector<Try>(std::string& why)>& tries,
                                              const RankPlace& place, const std::string& where) {
   check_place(place);
-  const double end = now() + place.deadline;
+  auto deadline = Deadline::from_now(place.deadline);
   const Nonce process = random_nonce();
   std::string why = "nothing is there";
   double interval = 0.01;
   while (true) {
     const std::vector<Try> all = tries(why);
+    deadline.count_whole();
     // Of several addresses some are others', who may accept a connection and say nothing.
     for (const Try& t : all)
-      if (Descriptor d = detail::try_to_join(t, place, process, all.size() > 1 ? 1 : 5, end, why))
+      if (Descriptor d = detail::try_to_join(t, place, process, all.size() > 1 ? 1 : 5, deadline, why))
         return std::make_unique<Client>(std::move(d), place.rank, place.size, place.deadline);
-    if (now() >= end)
+    if (deadline.over())
       throw CommError(
           skein::text("rank {} did not find rank 0 at {} within {} ({}): does rank 0 run, and may this machine reach it",
                       place.rank, where, seconds_text(place.deadline), why));
-    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(interval, std::max(0.001, end - now()))));
+    for (double end = deadline.waited() + interval, left = interval; left > 0 && !deadline.over(); left = end - deadline.waited())
+      std::this_thread::sleep_for(
+          std::min<std::chrono::duration<double>>(deadline.sleep_interval(), std::chrono::duration<double>(left)));
     interval = std::min(0.25, interval * 1.5);
   }
 }
@@ -256,9 +267,9 @@ SKEIN_INLINE std::unique_ptr<Client> meet_at(const std::string& address, const R
     } catch (const PortTaken&) {
       if (i + 1 < ports) continue;
       // Who has the last port may be this job's other rank 0, which then tells both, on a busy machine after a while.
-      const double patience = std::min(5.0, place.deadline);
+      auto patience = Deadline::from_now(std::min(5.0, place.deadline));
       std::string why;
-      (void)detail::try_to_join({{a.host, a.port + i}, place.key}, place, random_nonce(), patience, now() + patience, why);
+      (void)detail::try_to_join({{a.host, a.port + i}, place.key}, place, random_nonce(), patience.limit(), patience, why);
       throw;
     }
   }

@@ -23,6 +23,7 @@
 
 #include "../../core/error.hpp"
 #include "../launch/local_devices.hpp"
+#include "../wait.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
 
@@ -100,8 +101,11 @@ bool is_loopback(const std::string& host);
 /// The other side has not closed the connection.
 bool is_open(const Descriptor& d);
 
-/// Connects within `seconds`; an empty one, and a reason, where that did not go.
-Descriptor try_connect(const Address& to, double seconds, std::string& why);
+/// Milliseconds of one poll() of a wait that has `left` seconds: so few that the clock of the wait counts them whole.
+int poll_milliseconds(const Deadline& clock, double left);
+
+/// Connects within `seconds` of a clock that runs; an empty one, and a reason, where that did not go.
+Descriptor try_connect(const Address& to, double seconds, Deadline& clock, std::string& why);
 
 /// Writes all within `seconds`; false where the other side has gone or takes nothing.
 bool write_all(int fd, const std::string& bytes, double seconds);

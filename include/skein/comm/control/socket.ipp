@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of socket.hpp.
 #pragma once
+#include <algorithm>
+
 #include "socket.hpp"
 
 namespace skein::inline SKEIN_ABI::comm::control {
@@ -151,16 +153,35 @@ SKEIN_INLINE Descriptor Listener::accept() const {
   return d;
 }
 
-SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, std::string& why) {
+SKEIN_INLINE int poll_milliseconds(const Deadline& clock, double left) {
+  return 1 + static_cast<int>(1000 * std::max(0.0, std::min({left, 0.2, clock.limit() / 8})));
+}
+
+namespace detail {
+/// Waits until a connection that is under way is made, or is not: its error, 0 for none.
+inline int connection_error(const Descriptor& d, double seconds, Deadline& clock) {
+  pollfd p{d.get(), POLLOUT, 0};
+  int ready = 0, error = ETIMEDOUT;
+  for (double end = clock.waited() + seconds, left = seconds; ready <= 0 && left > 0; left = end - clock.waited())
+    ready = ::poll(&p, 1, poll_milliseconds(clock, left));
+  socklen_t length = sizeof error;
+  if (ready > 0) ::getsockopt(d.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+  return error;
+}
+}  // namespace detail
+
+SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, Deadline& clock, std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  if (const int wrong = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found); wrong != 0) {
+  const int wrong = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
+  clock.count_whole();
+  if (wrong != 0) {
     why = ::gai_strerror(wrong);
     return {};
   }
   const std::unique_ptr<addrinfo, void (*)(addrinfo*)> all(found, &::freeaddrinfo);
-  const double end = now() + seconds;
+  const double end = clock.waited() + seconds;
   int left = 0;
   for (const addrinfo* a = found; a; a = a->ai_next) ++left;
   for (const addrinfo* a = found; a;
@@ -171,13 +192,7 @@ SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, std::stri
     int error = 0;
     if (::connect(d.get(), a->ai_addr, a->ai_addrlen) != 0) {
       error = errno;
-      if (error == EINPROGRESS) {
-        pollfd p{d.get(), POLLOUT, 0};
-        const int ready = ::poll(&p, 1, static_cast<int>(1000 * std::max(0.0, end - now()) / left));
-        socklen_t length = sizeof error;
-        error = ETIMEDOUT;
-        if (ready > 0) ::getsockopt(d.get(), SOL_SOCKET, SO_ERROR, &error, &length);
-      }
+      if (error == EINPROGRESS) error = detail::connection_error(d, (end - clock.waited()) / left, clock);
     }
     if (error == 0) return d;
     why = std::strerror(error);

@@ -271,7 +271,8 @@ SKEIN_MPI_INLINE std::string MpiEngine::waiting_text(const Ticket* message) {
 SKEIN_MPI_INLINE void MpiEngine::ask_who_is_missing(const std::string& text, const std::string& within, double limit) {
   const std::uint64_t call = queue_->complete();
   detector_->ask();
-  auto grace = Deadline::from_now(std::min(2.0, std::max(0.3, limit / 4)));
+  // However short the deadline is: a busy machine may not run a rank that waits too for some tenths of a second.
+  auto grace = Deadline::from_now(std::min(2.0, std::max(1.0, limit / 4)));
   while (!grace.over() && !detector_->all_answered()) {
     serve([&] { return waiting_text(nullptr); });
     guarded([&] { step(); });
