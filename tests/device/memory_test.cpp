@@ -2,6 +2,7 @@
 #include <skein/device/copy.hpp>
 #include <skein/device/memory.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include <catch2/catch.hpp>
+
+#include "../support/resident.hpp"
 
 namespace sk = skein;
 
@@ -65,6 +68,23 @@ TEST_CASE("an arena from 2 MiB on has large pages, where the system knows them")
     if (std::ifstream("/sys/kernel/mm/transparent_hugepage/enabled").good())
       CHECK(flags_of_pages(a.data()).find(" hg ") != std::string::npos);
   }
+}
+
+TEST_CASE("zeros that are given back take no memory in whole large pages, are read as zeros, and can be written") {
+  constexpr std::size_t large = 2 * 1024 * 1024, edge = 4096;
+  sk::Arena<char> a(4 * large);
+  std::fill_n(a.data(), a.size(), 'x');
+  CHECK(sk::Memory<sk::Cpu>::clear_and_give_back(a.data() + edge, 3 * large) == 2 * large);
+  CHECK(support::resident_bytes(a.data() + large, 2 * large) == 0);
+  CHECK(support::resident_bytes(a.data(), large) == large);
+  CHECK(support::resident_bytes(a.data() + 3 * large, large) == large);
+  CHECK(std::count(a.data(), a.data() + a.size(), '\0') == 3 * large);
+  CHECK(std::count(a.data(), a.data() + edge, 'x') == edge);
+  a.data()[large + 5] = 'y';
+  CHECK(std::count(a.data() + large, a.data() + 3 * large, 'y') == 1);
+  CHECK(sk::Memory<sk::Cpu>::clear_and_give_back(a.data(), 0) == 0);
+  CHECK(sk::Memory<sk::Cpu>::clear_and_give_back(a.data(), large - 1) == 0);
+  CHECK(std::count(a.data(), a.data() + large, '\0') == large);
 }
 
 TEST_CASE("copies between arrays of the host move bytes, overlapping or none") {

@@ -20,6 +20,9 @@ namespace detail {
 /// `bytes` of the host at a multiple of 64, not written yet; null where there are none. From 2 MiB on at a multiple of that, and
 /// the system is asked for pages of that size: arrays that are larger than the caches are read and written faster so.
 void* allocate_on_host(std::size_t bytes);
+/// Gives whole pages of 2 MiB of memory that is zero back to the system, which makes zeros of them anew where somebody writes.
+/// Returns the bytes given: 0 where the system knows no such call, or has locked the memory.
+std::size_t give_back_zeros(void* p, std::size_t bytes);
 }  // namespace detail
 
 template <> struct Memory<Cpu> {
@@ -47,6 +50,12 @@ template <> struct Memory<Cpu> {
     if (KeptMemory::remove(p)) std::free(p);
   }
   static void clear(void* p, std::size_t bytes, Cpu = {}) { std::memset(p, 0, bytes); }
+  /// Zeros that nobody is going to write: their whole pages of 2 MiB take no memory until somebody does, and reading them is no
+  /// write. For memory of this process alone. Returns the bytes that are free now.
+  static std::size_t clear_and_give_back(void* p, std::size_t bytes, Cpu = {}) {
+    clear(p, bytes);
+    return detail::give_back_zeros(p, bytes);
+  }
   static void copy(void* to, const void* from, std::size_t bytes, Cpu = {}) { std::memmove(to, from, bytes); }
 };
 

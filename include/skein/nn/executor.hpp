@@ -52,7 +52,7 @@ class Executor {
       : options_(nn::resolve_options<Device>(options, sizes, sizeof(Scalar), sizeof(Activation))), step_memory_(model.where()),
         workers_(on_host<Device> ? options_.threads : 1, options_.denormals), memory_(model, options_, workers_.size()),
         pass_(memory_, step_memory_, std::move(loss)), ready_(memory_, step_memory_),
-        shards_(options_.shards, shard_gradients(), sizes.stored),
+        shards_(options_.shards, shard_gradients(), sizes.stored, memory_.gradient_arrays().unwritten()),
         batch_on_device_(model.where(), nn::batch_rows<Model, Loss>()) {}
   /// Without options: refused.
   Executor(Model& model, Loss loss) : Executor(model, std::move(loss), {}) {
@@ -120,7 +120,7 @@ class Executor {
     begin(batch, pass);
     const bool summed = ready_.summed();
     run([&](Worker& w) {
-      if (call.accumulate && summed && w.index > 0) memory_.clear_partial(w.index);
+      if (call.accumulate && summed && w.index > 0) memory_.gradient_arrays().clear(w.index);
       forward_backward(w, batch, pass);
       w.barrier();
       ready_.sum_workers(w);

@@ -42,7 +42,7 @@ struct ExecutorOptions {
 
 /// Bytes that an executor and its model hold on their device, the optimizer's state apart.
 struct MemoryPlan {
-  std::size_t parameters = 0, gradients = 0;  ///< of all workers
+  std::size_t parameters = 0, gradients = 0;  ///< of all workers; large pages of what is frozen take none
   std::size_t buffers = 0, packed_weights = 0;
   std::size_t activations = 0;  ///< grows with the batch
   std::size_t workspace = 0;    ///< of the layers' own kernels

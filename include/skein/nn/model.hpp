@@ -159,6 +159,8 @@ template <class Network, class Input, class Device_ = Cpu, class Precision_ = fl
   }
   /// They are there: somebody has asked for them, or placed them.
   bool has_gradients() const { return placed_ || gradients_.size() > 0; }
+  /// They are, or will be, in memory of the model's own: nobody has placed them.
+  bool owns_gradients() const { return !placed_; }
   /// What they are to a loop by hand: Executor and BoundOptimizer say so.
   nn::GradientState gradient_state() const {
     return gradient_state_ == nn::GradientState::part && handed_out_ ? nn::GradientState::made : gradient_state_;

@@ -8,11 +8,17 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
+#include <optional>
+#include <thread>
 
 #include <skein/comm/sim/sim_comm.hpp>
+#include <skein/comm/thread/spawn.hpp>
 #include <skein/nn/graph.hpp>
 #include <skein/nn/loss/graph_loss.hpp>
+#include <skein/nn/loss/mse.hpp>
+#include <skein/optim/adam.hpp>
 #include <skein/optim/transform/chain.hpp>
 #include <skein/optim/transform/lars.hpp>
 #include <skein/plan/timeline.hpp>
@@ -129,17 +135,43 @@ TEST_CASE("a batch that is larger than a pipeline's memory is refused", "[parall
 namespace pipeline_test {
 /// Leaves this process little more memory than it has.
 struct LittleMemory {
-  LittleMemory() {
+  explicit LittleMemory(rlim_t more = 64 << 20) {
     rlim_t pages = 0;
     std::ifstream("/proc/self/statm") >> pages;
     getrlimit(RLIMIT_AS, &before);
-    const rlimit little{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + (64 << 20), before.rlim_max};
+    const rlimit little{pages * static_cast<rlim_t>(sysconf(_SC_PAGESIZE)) + more, before.rlim_max};
     setrlimit(RLIMIT_AS, &little);
   }
   ~LittleMemory() { setrlimit(RLIMIT_AS, &before); }
   rlimit before{};
 };
 }  // namespace pipeline_test
+#if !SKEIN_TEST_ASAN && !SKEIN_TEST_TSAN  // which want more address space than there is
+TEST_CASE("a rank makes no optimizer's state of the stages of other ranks, not even while it looks at the groups", "[parallel]") {
+  using Large = sk::parallel::Pipeline<sk::nn::Linear<2048>, sk::nn::Linear<2048>>;  // the second has 16 MiB of parameters
+  std::atomic<bool> passed{false};
+  CHECK_NOTHROW(sk::spawn(2, [&](sk::ThreadComm& world) {
+    const Large pipeline{world, {.schedule = S::gpipe, .micro_batches = 2}};
+    auto model = pipeline.model<sk::Shape<4>>(sk::Seed{5});
+    std::optional<pipeline_test::LittleMemory> little;
+    long entries = 4;                                          // of the whole network
+    const auto look = [&](const sk::optim::ParameterEntry&) {  // then of the rank's own stage
+      if (world.rank() == 0 && --entries < 0) little.reset(), passed = true;
+      return false;
+    };
+    const sk::optim::Adam adam{.groups = {sk::optim::GroupRule{.predicate = look, .freeze = true, .may_match_nothing = true}}};
+    if (world.rank() == 0) little.emplace(16 << 20);
+    while (world.rank() == 1 && !passed) std::this_thread::yield();
+    try {
+      sk::parallel::PipelineTrainStep<decltype(model), sk::nn::Mse, sk::optim::Adam> step(model, {}, adam, pipeline);
+    } catch (...) {
+      little.reset(), passed = true;
+      throw;
+    }
+  }));
+  CHECK(passed);
+}
+#endif
 TEST_CASE("a pipeline that found no memory has none reserved, and makes it when it is asked again", "[parallel]") {
   sk::SelfComm self;
   const cases::Pipeline pipeline{self, {.schedule = S::gpipe, .micro_batches = 2}};

@@ -16,6 +16,7 @@
 #include "../executor_options.hpp"
 #include "../loss/loss.hpp"
 #include "../model.hpp"
+#include "gradient_arrays.hpp"
 
 namespace skein::inline SKEIN_ABI::nn {
 
@@ -64,13 +65,9 @@ class ExecutorMemory {
     const Device where = model.where();
     stacked_ = !mixed && !slots.edges && slots.count == 1 && !sizes.carries_state;
     make_sets(depth_first_ ? threads : slots.count, slots.edges, where);
-    const int arrays = options.shards ? options.shards.count() : threads;
-    for (int w = 1; options.training && w < arrays; ++w)
-      partial_.emplace_back(static_cast<std::size_t>(sizes.stored + gradient_tail), where);
-    for (int w = 0; options.training && w < arrays; ++w)
-      gradients_.push_back(w == 0 ? model.gradient_arena().data : partial_[static_cast<std::size_t>(w - 1)].data());
-    if (options.training)  // frozen parameters have none, and a training before may have left some
-      Memory<Device>::clear(gradients(0), static_cast<std::size_t>(options.first_trained) * sizeof(Scalar), where);
+    const long unwritten = find_ranges(options.first_trained);
+    const int arrays = !options.training ? 0 : options.shards ? options.shards.count() : threads;
+    gradients_ = GradientArrays<Model>(model, arrays, unwritten, options.first_trained);
     for (int w = 0; w < threads; ++w) workspace_.emplace_back(static_cast<std::size_t>(sizes.workspace + 16), where);
     const long outputs = options.capacity * output_pitch, arrays_of_outputs = mixed ? 1 : slots.count;  // else the network's own
     outputs_ = Arena<Scalar, Device>(static_cast<std::size_t>(outputs * arrays_of_outputs), where);
@@ -85,7 +82,6 @@ class ExecutorMemory {
         make_run(state(w, slot), w, depth_first_ ? w : slot, options.shards ? 0 : w);
         state(w, slot).run.first_trained = options.first_trained;
       }
-    find_ranges(options.first_trained);
   }
 
   Model& model() const { return *model_; }
@@ -102,9 +98,8 @@ class ExecutorMemory {
   Scalar* outputs() { return outputs_.data(); }
   const Scalar* outputs() const { return outputs_.data(); }
   /// Array i, with its tail: the workers' (0 is the model's own), or those of this rank's virtual shards. Of a training alone.
-  Scalar* gradients(int i) const { return gradients_[static_cast<std::size_t>(i)]; }
-  /// The arrays beside the model's own begin at zero again.
-  void clear_partial(int worker) { partial_[static_cast<std::size_t>(worker - 1)].clear(); }
+  Scalar* gradients(int i) const { return gradients_.array(i); }
+  GradientArrays<Model>& gradient_arrays() { return gradients_; }
   /// Ranges of the arena whose gradient is the sum over workers; elsewhere worker 0's alone is whole.
   const std::vector<plan::Range>& summed_ranges() const { return summed_; }
 
@@ -156,7 +151,7 @@ class ExecutorMemory {
   MemoryPlan plan() const {
     MemoryPlan m;
     m.parameters = static_cast<std::size_t>(sizes.stored) * sizeof(Scalar);
-    m.gradients = static_cast<std::size_t>(sizes.stored + gradient_tail) * sizeof(Scalar) * gradients_.size();
+    m.gradients = gradients_.bytes();
     m.buffers = static_cast<std::size_t>(sizes.buffers) * sizeof(Scalar);
     m.packed_weights = copies_->bytes();
     m.activations = activation_bytes();
@@ -229,7 +224,7 @@ class ExecutorMemory {
     s.set = &sets_[static_cast<std::size_t>(set)];
     Run& r = s.run;
     r.parameters = model_->parameters().data;
-    if (!gradients_.empty()) {
+    if (gradients_.count() > 0) {
       r.gradients = gradients(gradients_of);
       r.split_gradients = gradients(0);
     }
@@ -265,17 +260,21 @@ class ExecutorMemory {
   /// Layers that divide a gradient among the workers read the samples of all: not where each converts its own.
   bool divides_gradients() const { return !mixed && !depth_first_ && threads_ > 1; }
 
-  void find_ranges(long first_trained) {
+  /// Returns where the last layer ends that is frozen, from the first on.
+  long find_ranges(long first_trained) {
+    long unwritten = 0;
     auto append = [](std::vector<plan::Range>& to, plan::Range r) {
       if (!to.empty() && to.back().end == r.begin) to.back().end = r.end;
       else to.push_back(r);
     };
     Root::leaves(ArenaOffsets{}, divides_gradients(), [&](const LayerInfo& info, long offset, bool split) {
       const long n = info.stored_parameters();
-      if (n == 0 || offset + n <= first_trained) return;
+      if (n == 0) return;
+      if (offset + n <= first_trained) return void(unwritten = offset + n);
       if (!info.overwrites_gradients) append(cleared_, {offset, offset + n});
       if (!split) append(summed_, {offset, offset + n});
     });
+    return unwritten;
   }
 
   Model* model_;
@@ -286,8 +285,8 @@ class ExecutorMemory {
   bool stacked_ = false;  // what layers save and scratch share memory: nothing stays there from one pass to the next
   long capacity_;
   std::vector<Set> sets_;
-  std::vector<Arena<Scalar, Device>> partial_, workspace_;
-  std::vector<Scalar*> gradients_;
+  std::vector<Arena<Scalar, Device>> workspace_;
+  GradientArrays<Model> gradients_;
   Arena<Scalar, Device> outputs_;
   std::shared_ptr<PackedWeights<Scalar, Device>> copies_;
   std::uint64_t packer_ = 0;  // its number among those that share the copies

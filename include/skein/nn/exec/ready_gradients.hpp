@@ -50,7 +50,9 @@ template <class Memory> class ReadyGradients {
   /// After the pass: the sum of the gradients, which was divided by `expected`, becomes that of the mean by weights. Waits.
   void divide_by(double weight, double expected) {
     if (weight == expected || !(weight > 0)) return;
-    ops::for_each<Device>(stored, TimesFactor<Scalar>{memory_->gradients(0), static_cast<Scalar>(expected / weight)});
+    const long first = memory_->gradient_arrays().unwritten();
+    ops::for_each<Device>(stored - first,
+                          TimesFactor<Scalar>{memory_->gradients(0) + first, static_cast<Scalar>(expected / weight)});
     step_memory_->wait();
   }
   /// Every worker: all of its gradients are there.

@@ -38,19 +38,19 @@ template <class Pass> void run_shards(Pass& pass, typename Pass::Memory& memory,
 /// Adds up the gradients of this rank's shards, with the sums behind them.
 template <class Scalar> class ShardSums {
  public:
-  /// `gradients`: an array a shard, of `stored` scalars and the tail.
-  ShardSums(const plan::VirtualShards& shards, std::vector<Scalar*> gradients, long stored)
-      : shards_(shards), gradients_(std::move(gradients)), stored_(stored), subtrees_(plan::subtrees(shards)) {}
+  /// `gradients`: an array a shard, of `stored` scalars and the tail; those before `first` are zero, of all shards.
+  ShardSums(const plan::VirtualShards& shards, std::vector<Scalar*> gradients, long stored, long first = 0)
+      : shards_(shards), gradients_(std::move(gradients)), stored_(stored), first_(first), subtrees_(plan::subtrees(shards)) {}
 
   /// Every worker: each subtree of the summation tree that this rank has whole becomes one array, in the place of its first
   /// shard.
   void sum(const Worker& w) const {
-    const auto slice = w.slice(stored_ + gradient_tail, 16);
+    const auto slice = w.slice(stored_ + gradient_tail - first_, 16);
     for (const plan::TreeNode& node : subtrees_) {
       if (node.leaf()) continue;
       Scalar* const to = array(node.begin);
-      for (long at = slice.first; at < slice.second; at += block) {
-        const long n = std::min(block, slice.second - at);
+      for (long at = first_ + slice.first; at < first_ + slice.second; at += block) {
+        const long n = std::min(block, first_ + slice.second - at);
         Scalar scratch[levels * block];
         const Scalar* from = sum_tree(node, at, n, scratch);
         for (long i = 0; i < n; ++i) to[at + i] = from[i];
@@ -88,7 +88,7 @@ template <class Scalar> class ShardSums {
 
   plan::VirtualShards shards_;
   std::vector<Scalar*> gradients_;
-  long stored_;
+  long stored_, first_;
   std::vector<plan::TreeNode> subtrees_;
 };
 

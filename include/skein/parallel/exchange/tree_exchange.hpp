@@ -28,7 +28,8 @@ template <int V> struct TreeExchange {
 
    public:
     On(Comm& comm, const Replica<Scalar, Device>& replica, const std::vector<plan::Range>& buckets)
-        : Base(comm, replica, buckets) {
+        : Base(comm, replica, buckets), first_(static_cast<long>(replica.gradients.size)) {
+      for (const plan::Range& b : buckets) first_ = std::min(first_, b.begin);
       if (comm.size() > 1 && comm.size() <= V) make_plan();
     }
 
@@ -52,8 +53,8 @@ template <int V> struct TreeExchange {
           const Scalar* const from = received_.data() + a.from + at;
           for (long i = 0; i < std::min(block, n - at); ++i) to[i] += from[i];
         }
-      const auto all = this->replica().gradients;
-      Scalar* const mine = all.data + slice_begin(this->comm().rank());
+      const auto whole = this->replica().gradients, all = whole.sub(static_cast<std::size_t>(first_), whole.size);
+      Scalar* const mine = whole.data + slice_begin(this->comm().rank());
       std::copy_n(received_.data(), n, mine);  // the root of the tree is where its first leaf was: rank 0's first
       this->comm().all_gather_v(DeviceSpan<Scalar, Device>(mine, static_cast<std::size_t>(n)),
                                 std::span<const std::size_t>(counts_), all);
@@ -72,16 +73,19 @@ template <int V> struct TreeExchange {
       std::size_t slot = 0;
     };
 
-    long slice_begin(int r) const {
-      return plan::even_range(static_cast<long>(this->replica().gradients.size), this->comm().size(), r).begin;
+    /// Rank r's slice of the gradients from the first trained layer on, with what is behind them.
+    plan::Range slice(int r) const {
+      const plan::Range s = plan::even_range(static_cast<long>(this->replica().gradients.size) - first_, this->comm().size(), r);
+      return {first_ + s.begin, first_ + s.end};
     }
+    long slice_begin(int r) const { return slice(r).begin; }
     std::size_t slot(int rank, std::size_t m) const { return (static_cast<std::size_t>(rank) * most_ + m) * pitch_; }
 
     void make_plan() {
       const int ranks = this->comm().size();
       for (int r = 0; r < ranks; ++r) {
-        const plan::Range slice = plan::even_range(static_cast<long>(this->replica().gradients.size), ranks, r);
-        counts_.push_back(static_cast<std::size_t>(slice.end - slice.begin));
+        const plan::Range of_rank = slice(r);
+        counts_.push_back(static_cast<std::size_t>(of_rank.end - of_rank.begin));
         pitch_ = std::max(pitch_, counts_.back());
         most_ = std::max(most_, plan::subtrees(plan::virtual_shards(V, ranks, r)).size());
       }
@@ -104,6 +108,7 @@ template <int V> struct TreeExchange {
     }
 
     std::vector<Scalar*> partial_;
+    long first_;                           // gradients before it are of frozen layers, zero on every rank
     std::vector<std::size_t> counts_;      // scalars of each rank's slice of the arena
     std::size_t pitch_ = 0, most_ = 0;     // the longest slice; the most subtrees of a rank
     std::vector<Scalar> send_, received_;  // (ranks, most_, pitch_)

@@ -56,7 +56,7 @@ template <class Model_, class Optimizer> class PipelineLocalStages {
   PipelineLocalStages(Model& whole, const Loss& loss, const Optimizer& given, std::shared_ptr<PipelineTeam> place)
       : model(&whole), team(std::move(place)), policy_state(team), squares_(on_host<Device> ? 0 : 1, whole.where()),
         squares_on_host_(squares_.span(), whole.where()) {
-    (void)typename Stage::Bound(given, Model::program);  // groups that match nothing are told here
+    (void)typename Stage::Bound(given, Model::program, whole.where(), plan::Range{});  // of nothing: tells wrong groups
     const Optimizer part = optim::for_a_part(given);
     for (int s = 0; s < Model::stages; ++s) {
       if (!model->holds(s)) continue;
