@@ -140,13 +140,14 @@ TEST_CASE("lengths of tasks and messages lengthen a schedule as they should") {
   CHECK(check(gpipe(2, 4), lengths).waiting_messages >= 1);
   const StageLengths slow{{{.forward = 1}, {.forward = 5}}};
   CHECK(check(gpipe(2, 4)).waiting_messages == 1);
+  CHECK(check(gpipe(2, 4), slow).length == Approx(1 + 4 * (5 + 2) + 2));
   // The slow second stage waits for one forward, then works without a gap; the first one has a backward to do when it is done.
   CHECK(timeline_of(gpipe(2, 4), slow).length() == Approx(1 + 4 * (5 + 2) + 2));
 }
 
 namespace {
 /// Of each message at its arrival: how many have come to its rank and are not used yet.
-int waiting_by_pairs(const Schedule& s, const TaskLengths& lengths) {
+template <class Lengths> int waiting_by_pairs(const Schedule& s, const Lengths& lengths) {
   std::vector<TimedStep> steps;
   (void)play(s, lengths, [&](const TimedStep& t) { steps.push_back(t); });
   struct Message {
@@ -182,6 +183,17 @@ TEST_CASE("messages that wait are counted as over all pairs of them, and in no t
           INFO(s.kind << ": " << ranks << " ranks, " << micros << " micro-batches");
           CHECK(check(s, lengths).waiting_messages == waiting_by_pairs(s, lengths));
         }
+  StageLengths uneven{.message = 1.5};
+  for (int stage = 0; stage < 12; ++stage)
+    uneven.stages.push_back(
+        {.forward = 1.0 + stage % 3, .input_gradient = 0.5 * (1 + stage % 4), .weight_gradient = 0.25 * stage});
+  for (int ranks = 1; ranks <= 4; ++ranks)
+    for (const Schedule& s : {gpipe(ranks, 9), one_f_one_b(ranks, 9), zero_bubble(ranks, 9), interleaved(ranks, 3, 9)}) {
+      INFO(s.kind << ": " << ranks << " ranks");
+      CHECK(check(s, uneven).waiting_messages == waiting_by_pairs(s, uneven));
+    }
+  const StageLengths slow{{{.forward = 1}, {.forward = 5}}};  // three outputs come while the first is worked on
+  CHECK(check(gpipe(2, 4), slow).waiting_messages == 3);
   const ScheduleReport many = check(one_f_one_b(4, 200000));  // 1.2 million messages: their pairs would take an hour
   CHECK(many.messages == 6 * 200000);
   CHECK(many.waiting_messages <= 8);

@@ -38,7 +38,8 @@ struct Training final : train::SavedTraining {
   void reduce(std::span<double> values) override {
     for (double& v : values) v += others;
   }
-  std::vector<std::string> texts_of_all(const std::string& own) override { return {own}; }
+  std::string other{};  // what the other rank says; empty: the same
+  std::vector<std::string> texts_of_all(const std::string& own) override { return {own, other.empty() ? own : other}; }
 };
 
 constexpr train::EpochOrder order{.seed = 7, .batch = 10, .samples = 40};
@@ -132,6 +133,18 @@ TEST_CASE("a loaded training gives the callbacks of another rank than 0, which m
     state.end_without_fit(others, 1);
     CHECK(same.best.epoch == 2);
   }
+}
+
+TEST_CASE("callbacks that do not take their states on another rank are told here, and the next fit goes on") {
+  FitState state;
+  Training training;
+  training.own_rank = 0, training.other = "!the sensor does not answer";
+  train::Callbacks none;
+  state.resume({}, records());
+  CHECK_THROWS_WITH(state.begin(order, 4, none, training),
+                    "fit: rank 1 cannot give its callbacks the states of the loaded training: the sensor does not answer");
+  training.other = {};
+  CHECK(state.begin(order, 4, none, training));
 }
 
 TEST_CASE("on rank 0 too callbacks may be others where the loaded fit had made all its epochs") {

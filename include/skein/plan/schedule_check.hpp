@@ -188,7 +188,8 @@ constexpr int next_stage(const Schedule& s, const Step& step) {
 /// Plays the table: each rank takes its steps in order, each as soon as what it needs is there. Calls visit(TimedStep) for each
 /// step in the order in which they are played (by rank within a round). Forward of a stage needs that of the stage before; a
 /// gradient needs the stage's forward and the gradient of the stage behind it; an update of a synchronous schedule needs all
-/// gradients of its stage.
+/// gradients of its stage. What is kept and what waits, check() counts: of live activations, waiting messages and versions of
+/// weights the report says nothing.
 template <class Lengths, class Visit> constexpr ScheduleReport play(const Schedule& s, const Lengths& lengths, Visit&& visit) {
   if (ScheduleReport incomplete = detail::check_complete(s); !incomplete.sound()) return incomplete;
   detail::Played played(s);
@@ -270,8 +271,8 @@ constexpr int most_waiting(const Schedule& s, const std::vector<TimedStep>& step
 }
 }  // namespace detail
 
-/// The proof and the costs of a table.
-constexpr ScheduleReport check(const Schedule& s, const TaskLengths& lengths = {}) {
+/// The proof and the costs of a table: of tasks that are as long in each stage, TaskLengths, or of StageLengths.
+template <class Lengths = TaskLengths> constexpr ScheduleReport check(const Schedule& s, const Lengths& lengths = {}) {
   std::vector<TimedStep> steps;
   ScheduleReport report = play(s, lengths, [&](const TimedStep& t) { steps.push_back(t); });
   if (!report.sound()) return report;

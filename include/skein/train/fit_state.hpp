@@ -87,6 +87,8 @@ class FitState {
   void load_callbacks(Callbacks& callbacks, int rank) const;
   /// They get the states of the loaded training.
   void go_on_with(Callbacks& callbacks, int rank) const;
+  /// The same on all ranks: where one's do not take them, all throw, that one what its callback does. Collective.
+  void load_together(Callbacks& callbacks, SavedTraining& training) const;
 
   TrainingPosition position_{};
   History history_{};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The bodies of fit_state.hpp.
 #pragma once
+#include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -69,7 +71,7 @@ SKEIN_INLINE bool FitState::begin(const EpochOrder& order, std::int64_t steps, C
           text("fit: the loaded training was at step {} of its epoch, this data set and batch have {}: go on with the same "
                ".batch and data",
                position_.step, steps));
-    go_on_with(callbacks, training.rank());
+    load_together(callbacks, training);
     if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), position_, order);
   } else {
     position_.base = epochs_before();
@@ -103,6 +105,30 @@ SKEIN_INLINE void FitState::go_on_with(Callbacks& callbacks, int rank) const {
   if (callback_state_.empty()) return;
   if (callbacks.size() > 0) load_callbacks(callbacks, rank);
   else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
+}
+
+SKEIN_INLINE void FitState::load_together(Callbacks& callbacks, SavedTraining& training) const {
+  std::exception_ptr error;
+  try {
+    go_on_with(callbacks, training.rank());
+  } catch (...) { error = std::current_exception(); }
+  const auto throw_own = [&] { std::rethrow_exception(error); };
+  constexpr const char* cannot = "cannot give its callbacks the states of the loaded training";
+  try {
+    if (training.has_servers()) {  // which are serving
+      double failed[1] = {error ? 1.0 : 0.0};
+      training.reduce(failed);
+      if (error) throw_own();
+      if (failed[0] > 0) throw CommError(text("fit: another rank {}: see its message", cannot));
+      return;
+    }
+    (void)agree_on_failure(training, {}, error ? reason_of(error) : "", throw_own, [&](int rank, const std::string& reason) {
+      return text("fit: rank {} {}: {}", rank, cannot, reason);
+    });
+  } catch (const CommError&) {
+    if (error) throw_own();  // which may have left the others in a call of their own
+    throw;
+  }
 }
 
 SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {

@@ -21,6 +21,13 @@ template <class When, class... Given> constexpr bool takes =
                  skein::parallel::ModelAverage<skein::ThreadComm, When>>;
 static_assert(takes<Often, Often> && takes<skein::parallel::Period<2>, skein::parallel::Period<2>>);
 static_assert(takes<Often, skein::parallel::ModelAverageOptions, Often>);
+struct Outer : skein::parallel::DiLoCo<> {};
+using WithOuter = skein::parallel::ModelAverage<skein::ThreadComm, Often, skein::optim::Sgd>;
+static_assert(
+    std::same_as<decltype(skein::parallel::ModelAverage{std::declval<skein::ThreadComm&>(), Often{}, Outer{}}), WithOuter>);
+static_assert(
+    std::same_as<decltype(skein::parallel::ModelAverage{std::declval<skein::ThreadComm&>(), {.keep = 0.5}, Often{}, Outer{}}),
+                 WithOuter>);
 }  // namespace
 
 TEST_CASE("an average after every step of plain SGD is DataParallel", "[parallel]") {

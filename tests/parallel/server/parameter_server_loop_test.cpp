@@ -5,9 +5,12 @@
 #include <catch2/catch.hpp>
 
 #include <chrono>
+#include <functional>
+#include <future>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include <skein/comm/thread/spawn.hpp>
 
@@ -62,6 +65,52 @@ TEST_CASE("who waits at the end of an epoch for another is not named beside it",
     (void)served.fit({.epochs = 1, .batch = 10, .callbacks = {Sleeps{&world}}});
   };
   CHECK_THAT(failure(3, fit, 2.5), Catch::Contains("rank 1 did not arrive within") && !Catch::Contains("ranks"));
+}
+
+namespace {
+/// A set of the user's whose reading stands still once it is told to.
+struct StandsStill {
+  skein::data::DatasetView set;
+  sk::ThreadComm* world;
+  const bool* now;
+  std::int64_t size() const { return set.size(); }
+  sk::Extents sample_extents() const { return set.sample_extents(); }
+  sk::data::Target target() const { return set.target(); }
+  template <class Scalar> void serve(sk::data::Indices indices, const sk::data::Destination<Scalar>& to) const {
+    if (*now) wait_for_failure(*world);
+    set.serve(indices, to);
+  }
+};
+/// What ends a fit in which rank 1 stands still: before the first step of the second epoch, or in a callback that all call.
+template <int Bound> std::string stands_still(bool in_step) {
+  return failure(
+      3,
+      [&](sk::ThreadComm& world) {
+        cases::Training served{sk::parallel::ParameterServer{world, Staleness<Bound>{}}, sk::optim::Sgd{}};
+        bool now = false;
+        const auto begins = [&](int epoch, sk::train::FitControl&) {
+          if (epoch == 2 && world.rank() == 1 && !in_step) wait_for_failure(world);
+          now = epoch == 2 && world.rank() == 1;
+        };
+        struct Begins {
+          std::function<void(int, sk::train::FitControl&)> call;
+          void on_epoch_begin(int epoch, sk::train::FitControl& control) { call(epoch, control); }
+        };
+        const StandsStill data{served.data, &world, &now};
+        sk::FitOptions options{.epochs = 3, .batch = 10, .callbacks = {Begins{begins}}, .progress = false, .threads = 1};
+        options.loader.prefetch = sk::data::Prefetch::off;
+        served.trainer.fit(data, options);
+      },
+      2.5);
+}
+}  // namespace
+
+TEST_CASE("who stands still before its first step of an epoch is named, and not the server, nor who waits for it", "[parallel]") {
+  std::vector<std::future<std::string>> told;  // each waits for a deadline
+  for (const bool in_step : {true, false})
+    for (const auto& fit : {stands_still<0>, stands_still<1>}) told.push_back(std::async(std::launch::async, fit, in_step));
+  for (auto& each : told)
+    CHECK_THAT(each.get(), Catch::Contains("rank 1 did not arrive within 2.5 s") && !Catch::Contains("ranks"));
 }
 
 TEST_CASE("a parameter server waits while all evaluate for longer than its deadline, and ends where all have left their fit",

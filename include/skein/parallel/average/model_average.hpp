@@ -4,6 +4,8 @@
 // 2023; streaming by fragments: Douillard et al. 2025). McMahan et al., "Communication-Efficient Learning", AISTATS 2017; Stich,
 // "Local SGD Converges Fast", ICLR 2019.
 #pragma once
+#include <utility>
+
 #include "model_average_options.hpp"
 #include "model_average_state.hpp"
 
@@ -63,11 +65,11 @@ template <class Comm, class When>
 requires detail::is_period<When> ModelAverage(Comm&, ModelAverageOptions, When)
 ->ModelAverage<Comm, When>;
 template <class Comm, class When, class Outer>
-requires detail::is_period<When> ModelAverage(Comm&, When, DiLoCo<Outer>)
-->ModelAverage<Comm, When, Outer>;
+requires(detail::is_period<When>&& detail::is_outer<Outer>) ModelAverage(Comm&, When, Outer)
+->ModelAverage<Comm, When, decltype(detail::outer_of(std::declval<const Outer&>()))>;
 template <class Comm, class When, class Outer>
-requires detail::is_period<When> ModelAverage(Comm&, ModelAverageOptions, When, DiLoCo<Outer>)
-->ModelAverage<Comm, When, Outer>;
+requires(detail::is_period<When>&& detail::is_outer<Outer>) ModelAverage(Comm&, ModelAverageOptions, When, Outer)
+->ModelAverage<Comm, When, decltype(detail::outer_of(std::declval<const Outer&>()))>;
 template <class Comm, class... Given> ModelAverage(Comm&, Given...) -> ModelAverage<Comm, detail::NotTaken<Given...>>;
 template <class Comm, class... Given> ModelAverage(Comm&, ModelAverageOptions, Given...)
     -> ModelAverage<Comm, detail::NotTaken<Given...>>;

@@ -52,6 +52,9 @@ template <int N, Every U> void takes_period(const Period<N, U>&);
 /// A Period, or what is derived from one. To ask it does not instantiate a Period: Period<0> is refused in fewer lines so.
 template <class When> inline constexpr bool is_period = requires(const When& when) { takes_period(when); };
 template <int N, Every U> inline constexpr bool is_period<Period<N, U>> = true;
+template <class Outer> Outer outer_of(const DiLoCo<Outer>&);
+/// A DiLoCo, or what is derived from one.
+template <class Given> inline constexpr bool is_outer = requires(const Given& given) { outer_of(given); };
 template <class When> inline constexpr bool period_or_none = is_period<When> || !has_a_period<When>;
 }  // namespace detail
 

@@ -77,17 +77,27 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
     const double begin = clock_.now();
     while (!request.wait_for(poll_interval(deadline_))) name_the_missing(begin);
   }
+  /// Since when a worker waits for this one, which is so many steps behind it; `now` where none does.
+  double awaited_since(const Worker& behind, double now) const {
+    for (const Worker& w : workers_)
+      if (w.waits && w.steps - behind.steps > static_cast<long>(Bound)) now = std::min(now, w.since);
+    return now;
+  }
   /// A worker that computes for longer than the deadline while others wait for it, or while nobody says anything: for ten times
-  /// as long where all evaluate.
+  /// as long where all evaluate. Where none waits here, one may wait for another in a call of the workers, which names that one
+  /// alone, and whose deadline passes first.
   void name_the_missing(double begin) {
     const double now = clock_.now();
     const bool waited_for = std::any_of(workers_.begin(), workers_.end(), [](const Worker&w) { return w.waits; }),
                evaluate = std::all_of(workers_.begin(), workers_.end(), [](const Worker&w) { return w.done || w.away; });
-    if (!waited_for && now - begin <= (evaluate ? 10 : 1) * deadline_) return;
+    if (!waited_for && now - begin <= (evaluate ? 10 * deadline_ : 1.25 * deadline_ + 0.25)) return;
     const auto missing = [&](int r) {
       if (r >= static_cast<int>(workers_.size())) return false;
       const Worker& w = workers_[static_cast<std::size_t>(r)];
-      return !w.done && !w.waits && (evaluate || !w.away) && now - w.since > deadline_;
+      if (w.done || w.waits) return false;
+      if (!waited_for) return (evaluate || !w.away) && now - w.since > deadline_;
+      const double since = awaited_since(w, now);  // who is away has left its epoch, and may wait there for one that is behind
+      return since < now && now - (w.away ? std::max(w.since, since) : w.since) > deadline_;
     };
     bool any = false;
     for (int r = 0; r < static_cast<int>(workers_.size()); ++r) any = any || missing(r);
