@@ -35,7 +35,7 @@ std::vector<std::string> names_of_flags() {
   std::vector<std::string> names;
   std::istringstream help(flags.help("program"));
   for (std::string word; help >> word;)
-    if (word.starts_with("--") && word != "--help") names.push_back(word.starts_with("--no-") ? "--" + word.substr(5) : word);
+    if (word.starts_with("--") && word != "--help") names.push_back(word.starts_with("--[no-]") ? "--" + word.substr(7) : word);
   return names;
 }
 }  // namespace
