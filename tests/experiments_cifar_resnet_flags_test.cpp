@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "../examples/experiments/support/cifar_or_digits.hpp"
 #include "../examples/experiments/support/cifar_resnet_flags.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace {
 experiments::CifarResNetFlags with(const std::vector<std::string>& given) {
@@ -35,7 +37,7 @@ std::vector<std::string> names_of_flags() {
   std::vector<std::string> names;
   std::istringstream help(flags.help("program"));
   for (std::string word; help >> word;)
-    if (word.starts_with("--") && word != "--help") names.push_back(word.starts_with("--no-") ? "--" + word.substr(5) : word);
+    if (word.starts_with("--") && word != "--help") names.push_back(word.starts_with("--[no-]") ? "--" + word.substr(7) : word);
   return names;
 }
 }  // namespace
@@ -80,8 +82,8 @@ TEST_CASE("A run of one rank is that of an equal batch of a rank, and that of an
 }
 
 TEST_CASE("The K-FAC that is there sooner than SGD can be asked for", "[experiments]") {
-  const auto o =
-      with({"--kl-clip=0", "--factor-decay=0.8", "--factor-bias-correction", "--inverse=cholesky", "--inverse-rank=16"});
+  const auto o = with({"--optimizer=kfac", "--kl-clip=0", "--factor-decay=0.8", "--factor-bias-correction", "--inverse=cholesky",
+                       "--inverse-rank=16"});
   CHECK((o.kl_clip == 0 && o.factor_decay == 0.8 && o.factor_bias_correction && o.inverse_rank == 16));
   experiments::check_flags(o, false);
 }
@@ -95,7 +97,36 @@ TEST_CASE("Flags that no training can be made of are refused by themselves", "[e
                                     "-DSKEIN_TESTS=OFF for 32 and 56"));
   CHECK_THROWS_WITH(experiments::check_flags(with({"--decay=1,2,3,4,5,6,7,8,9"}), false),
                     Catch::Contains("--decay has 9 places: give at most 8"));
-  CHECK_THROWS_WITH(experiments::check_flags(with({"--inverse-rank=16"}), false),
+  CHECK_THROWS_WITH(experiments::check_flags(with({"--optimizer=kfac", "--inverse-rank=16"}), false),
                     Catch::Contains("--inverse-rank 16 goes with --inverse cholesky"));
   CHECK_THROWS_AS(experiments::check_flags(with({"--depth=44"}), false), skein::FlagError);
+}
+
+TEST_CASE("Flags that do nothing beside others are refused", "[experiments]") {
+  const auto refused = [](const std::vector<std::string>& flags, const std::string& sentence) {
+    CHECK_THROWS_WITH(experiments::check_flags(with(flags), false), Catch::Contains(sentence));
+  };
+  for (const char* flag : {"--damping=2", "--kl-clip=0", "--factor-decay=0.8", "--factor-bias-correction", "--inverse=cholesky",
+                           "--inverse-rank=9", "--factor-every=3", "--inverse-every=3"}) {
+    const std::string given(flag), name = given.substr(0, given.find('='));
+    refused({"--optimizer=lamb", flag}, name + " does nothing with --optimizer lamb: leave it out");
+    if (name != "--inverse-rank") experiments::check_flags(with({"--optimizer=all", flag}), false);
+  }
+  refused({"--batch=4", "--global-batch=8"}, "--batch does nothing beside --global-batch: leave it out");
+}
+
+TEST_CASE("Figures of a whole set are not called those of its first images", "[experiments]") {
+  const support::TemporaryFolder folder;
+  const std::string records(3 * 3073, '\1');
+  for (const char* file : {"train_subset_10000.bin", "test_subset_2000.bin"})
+    support::write_file(folder / file, records.data(), records.size());
+  for (const long asked : {0L, 2L, 3L, 4L}) {
+    CAPTURE(asked);
+    experiments::CifarResNetFlags o;
+    o.samples = asked;
+    const auto set = experiments::cifar_or_digits(folder.path(), o.samples);
+    CHECK(set.train.size() == (asked == 2 ? 2 : 3));
+    CHECK(o.samples == (asked == 2 ? 2 : 0));
+    CHECK((job(o, set.source).find("the first") != std::string::npos) == (asked == 2));
+  }
 }

@@ -24,6 +24,12 @@ TEST_CASE("A batch that no step can have is refused", "[experiments]") {
   CHECK_THROWS_WITH(
       ex::check_at_most("batch", 1'000'000, 96, "samples of each rank"),
       Catch::Contains("--batch 1000000 is more than the 96 samples of each rank: give a smaller one, or more --samples"));
+  const std::string all = ex::more_samples(false);
+  CHECK_THROWS_WITH(ex::check_at_most("batch", 97, 96, "samples of an epoch", all), Catch::EndsWith("give a smaller one"));
+  CHECK_THROWS_WITH(ex::check_at_most("batch", 1, 0, "samples of each rank", ex::more_samples(true)),
+                    Catch::EndsWith("the 0 samples of each rank: give fewer ranks, or more --samples"));
+  CHECK_THROWS_WITH(ex::check_at_most("batch", 1, 0, "samples of each worker", all, "fewer workers"),
+                    Catch::EndsWith("the 0 samples of each worker: give fewer workers"));
 }
 
 TEST_CASE("A batch of all ranks has equal shares", "[experiments]") {

@@ -35,3 +35,12 @@ TEST_CASE("experiments: a training that diverged is counted, and no part of the 
   CHECK(experiments::diverged({1, 2}).empty());
   CHECK(experiments::numbers_of({1, lost, 3}) == std::vector<double>{1, 3});
 }
+
+TEST_CASE("What lasts begins behind the last value that is too small", "[experiments]") {
+  const auto from = [](const std::vector<double>& values) { return experiments::lasts_from(values, 0.95); };
+  CHECK(from({50, 96, 100, 97}) == 1);
+  CHECK(from({96, 90, 100, 97}) == 2);  // not 0, where the first is large enough already
+  CHECK(from({100, 99}) == 0);
+  CHECK(from({50, 100, 90}) == 3);  // the last one is too small
+  CHECK(from({}) == 0);
+}

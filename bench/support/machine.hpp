@@ -37,7 +37,15 @@ inline std::string instruction_set() {
            : code == "0xe7" ? "avx512_core_bf16"
                             : code);
 #endif
-  return text + ", g++ " __VERSION__ " -O2 -march=native";
+#if defined(__clang__)
+  text += ", clang++ " __clang_version__;
+#else
+  text += ", g++ " __VERSION__;
+#endif
+#if !defined(__OPTIMIZE__)
+  text += ", not optimized";
+#endif
+  return text;
 }
 
 inline double load() {

@@ -41,7 +41,7 @@ struct Options {
     f("samples", samples, "x is drawn from [0, 20]").within(1, 100'000'000);
     f("batch", batch, "samples of a mini-batch").within(1, 100'000'000);
     f("epochs", epochs, "of each way to train").within(1, 1'000'000);
-    f("lr", lr, "learning rate").within(0.0, 10.0);
+    f("lr", lr, "learning rate").within(1e-12, 10);
     f("threads", threads, "0: the cores").within(0, 1024);
     f("reach", reach, "fails where the loss of the mini-batches stays above");
     f("seed", seed, "of samples, weights and order");

@@ -141,7 +141,7 @@ void check_flags(const Options& o, int started) {
   ex::check_distinct("processes", o.processes);
   if (o.same_batch) return ex::check_at_most("batch", o.batch, o.samples, "samples");
   const int most = std::min(started, *std::max_element(o.processes.begin(), o.processes.end()));
-  ex::check_at_most("batch", o.batch, o.samples / most, "samples of each process");
+  ex::check_at_most("batch", o.batch, o.samples / most, "samples of each process", "more --samples", "fewer processes");
 }
 
 int run(sk::MpiComm& world, const Options& o) {

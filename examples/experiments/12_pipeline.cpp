@@ -122,8 +122,9 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
   Outcomes out;
   out.stages = Pipeline::stage_count;
   auto digits = sk::data::mnist_or_synthetic(o.data);
+  const bool smaller = o.samples < digits.train.size();
   digits.train = digits.train.take(o.samples);
-  ex::check_at_most("batch", o.batch, digits.train.size(), "samples");
+  ex::check_at_most("batch", o.batch, digits.train.size(), "samples", ex::more_samples(smaller));
   out.source = digits.source;
   sk::data::Loader<float> loader(digits.train, {.batch = o.batch, .seed = sk::Seed{1}});
   const auto epoch = loader.epoch(0);

@@ -37,6 +37,7 @@
 #include <skein/parallel/simulate/slowed.hpp>
 #include <skein/train/trainer.hpp>
 
+#include "support/flag_checks.hpp"
 #include "support/output_files.hpp"
 #include "support/results.hpp"
 namespace sk = skein;
@@ -369,10 +370,10 @@ void simulate(const Options& o, ex::Results& results) {
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     auto digits = sk::data::mnist_or_synthetic(o.data);
+    const bool smaller = o.samples > 0 && o.samples < digits.train.size();
     if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
-    if (const long each = static_cast<long>(digits.train.size()) / o.workers; each < o.batch)  // whose epochs had no step
-      throw sk::ArgumentError("--batch " + std::to_string(o.batch) + " is more than the " + std::to_string(each) +
-                              " samples of each worker: give a smaller one, or more --samples");
+    ex::check_at_most("batch", o.batch, static_cast<long>(digits.train.size()) / o.workers,  // else their epochs had no step
+                      "samples of each worker", ex::more_samples(smaller), "fewer workers");
     std::vector<Row> rows;
     const auto end = [&] {
       ex::Results results("parameter_server", {.json = o.json});

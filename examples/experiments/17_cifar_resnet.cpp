@@ -39,7 +39,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,6 +47,7 @@
 #include <skein/optim/kfac/kfac.hpp>
 #include <skein/parallel.hpp>
 #include <skein/skein.hpp>
+#include <skein/train/commit_folder.hpp>
 
 #include "support/cifar_or_digits.hpp"
 #include "support/cifar_resnet_flags.hpp"
@@ -101,7 +101,7 @@ template <class Network, class Optimizer> Outcome train(sk::MpiComm& world, cons
                      .loader = {.batch_per_rank = o.batch},
                      .step = {.accumulate = o.accumulate}};
   const std::string folder = o.checkpoint.empty() ? "" : o.checkpoint + "/" + name;
-  const bool begun = !folder.empty() && std::filesystem::is_directory(folder) && !std::filesystem::is_empty(folder);
+  const bool begun = !folder.empty() && !sk::train::CommitFolder(folder).steps().empty();  // not where it has a lock alone
   if (!folder.empty()) fit.checkpoint = {.folder = folder}, trainer.keep(shown.normalization());
   if (ex::warms_up(o.warmup, o.epochs)) fit.schedule = optim::warmup(optim::epochs(o.warmup)) * steps;
   else fit.schedule = steps;
@@ -226,9 +226,10 @@ int report(const sk::MpiComm& world, const Options& o, const sk::data::SourcedTr
 /// What can be said before the first training. Throws FlagError.
 void check(const Options& o, int ranks, long samples) {
   const long own = samples / ranks;
-  if (o.global_batch > 0) ex::check_at_most("global-batch", o.global_batch, own * ranks, "samples of an epoch");
-  else ex::check_at_most("batch", o.batch, own, "samples of each rank");
-  ex::check_at_most("accumulate", o.accumulate, (own + o.batch - 1) / o.batch, "batches of each rank");
+  const std::string more = ex::more_samples(o.samples > 0);
+  if (o.global_batch > 0) ex::check_at_most("global-batch", o.global_batch, own * ranks, "samples of an epoch", more);
+  else ex::check_at_most("batch", o.batch, own, "samples of each rank", more);
+  ex::check_at_most("accumulate", o.accumulate, (own + o.batch - 1) / o.batch, "batches of each rank", more);
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ struct Options {
     f("network", network, "dnn, cnn, lstm, gru, or all").one_of({"dnn", "cnn", "lstm", "gru", "all"});
     f("epochs", epochs, "how many").within(1, 100'000);
     f("batch", batch, "samples of a step, over all ranks").within(1, 1'000'000);
-    f("lr", lr, "rate of Adam").within(0, 10);
+    f("lr", lr, "rate of Adam").within(1e-12, 10);
     f("samples", samples, "take only so many; 0: all").within(0, 1'000'000);
     f("threads", threads, "workers of a rank; 0: its cores").within(0, 1024);
     f("accuracy", accuracy, "fail below this test accuracy").within(0, 1);

@@ -11,6 +11,8 @@
 // ctest expects: largest batch in 24 MiB.*of the best
 // ctest: --samples 256 --epochs 4 --batches 16 --seeds 2 --memory 8 --seconds 0.01 --method sgd --lr 1000 --json lost.json
 // ctest expects: sgd, batch 16, best test accuracy: .*of 2 diverged
+// ctest: --method sgd --lr 0
+// ctest expects: --lr is "0": a number from 1e-12 to 1000 is wanted
 // ctest: --batches 64,64
 // ctest expects: --batches has 64 twice
 // ctest: --method none --svg large_batch
@@ -66,11 +68,11 @@ struct Options {
     f("seeds", seeds, "trainings of each kind").within(1, 1000);
     f("samples", samples, "take only so many; 0: all").within(0, 1'000'000);
     f("base-batch", base_batch, "the batch that the rates are for").within(1, 1'000'000);
-    f("lr", lr, "rate of SGD").within(0, 1000);
+    f("lr", lr, "rate of SGD").within(1e-12, 1000);
     f("momentum", momentum, "of SGD, LARS and K-FAC").within(0, 0.999);
-    f("lars-lr", lars_lr, "rate of LARS, whose trust is 0.01; it grows with the root of the batch").within(0, 1000);
-    f("lamb-lr", lamb_lr, "rate of LAMB, likewise").within(0, 1000);
-    f("kfac-lr", kfac_lr, "rate of K-FAC, which grows with the batch").within(0, 1000);
+    f("lars-lr", lars_lr, "rate of LARS, whose trust is 0.01; it grows with the root of the batch").within(1e-12, 1000);
+    f("lamb-lr", lamb_lr, "rate of LAMB, likewise").within(1e-12, 1000);
+    f("kfac-lr", kfac_lr, "rate of K-FAC, which grows with the batch").within(1e-12, 1000);
     f("damping", damping, "of K-FAC").within(1e-12, 1e3);
     f("inverse-every", inverse_every, "steps between K-FAC's inverses").within(1, 1'000'000);
     f("memory", memory, "MiB into which the largest batch must fit").within(8, 1'000'000);
@@ -241,6 +243,27 @@ Memory memory_of(const Options& o, long batch) {
   throw sk::FlagError("--memory " + std::to_string(o.memory) + ": this machine does not have so many MiB: give fewer");
 }
 
+/// Images a second of batches up to the largest.
+void study_rates(const Options& o, long largest, ex::Results& results) {
+  std::vector<long> batches;
+  std::vector<double> rates;
+  for (long batch = 16; batch <= largest; batch *= 2)
+    batches.push_back(batch), rates.push_back(Steps(o, batch).images_a_second(o.seconds));
+  if (rates.empty()) return;
+  const double best = *std::max_element(rates.begin(), rates.end());
+  ex::Table table{{"batch", "images a second", "of the best"}};
+  for (std::size_t i = 0; i < rates.size(); ++i)
+    table.row({std::to_string(batches[i]), ex::cell(rates[i]), ex::cell(rates[i] / best)});
+  table.print();
+  const std::size_t enough = ex::lasts_from(rates, 0.95);
+  if (enough == rates.size()) {
+    std::printf("images a second are not saturated: those of the largest batch are more than a twentieth below the best\n");
+    return;
+  }
+  std::printf("images a second are within a twentieth of the best from a batch of %ld on\n", batches[enough]);
+  results.add({.metric = "batch from which throughput is saturated", .ours = static_cast<double>(batches[enough]), .unit = ""});
+}
+
 void study_memory(const Options& o, ex::Results& results) {
   const double of_machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
   if (static_cast<double>(o.memory) * mebibyte > of_machine) refuse_memory(o);
@@ -259,17 +282,7 @@ void study_memory(const Options& o, ex::Results& results) {
   results.add(
       {.metric = "largest batch in " + std::to_string(o.memory) + " MiB", .ours = static_cast<double>(largest), .unit = ""});
 
-  std::vector<std::pair<long, double>> rates;
-  for (long batch = 16; batch <= largest; batch *= 2) rates.emplace_back(batch, Steps(o, batch).images_a_second(o.seconds));
-  if (rates.empty()) return;
-  double best = 0;
-  for (const auto& [batch, rate] : rates) best = std::max(best, rate);
-  ex::Table table{{"batch", "images a second", "of the best"}};
-  for (const auto& [batch, rate] : rates) table.row({std::to_string(batch), ex::cell(rate), ex::cell(rate / best)});
-  table.print();
-  const auto enough = std::find_if(rates.begin(), rates.end(), [&](const auto& r) { return r.second >= 0.95 * best; });
-  std::printf("images a second are within a twentieth of the best from a batch of %ld on\n", enough->first);
-  results.add({.metric = "batch from which throughput is saturated", .ours = static_cast<double>(enough->first), .unit = ""});
+  study_rates(o, largest, results);
 }
 
 }  // namespace
@@ -280,11 +293,13 @@ int main(int argc, char** argv) {
     ex::check_unused("svg", o.method == "none" && !o.svg.empty(), "with --method none");
     ex::check_outputs({.json = o.json, .svg = o.svg});
     auto set = sk::data::mnist_or_synthetic(o.data);
+    const bool smaller = o.samples > 0 && o.samples < set.train.size();
     if (o.samples > 0) set.train = set.train.take(o.samples), set.test = set.test.take(std::max(o.samples / 6, 1L));
     std::printf("LeNet-5 on %s: %ld images, %d epochs, %d seeds\n", set.source.c_str(), static_cast<long>(set.train.size()),
                 o.epochs, o.seeds);
     if (o.method != "none")
-      for (const int batch : o.batches) ex::check_at_most("batches", batch, set.train.size(), "samples of an epoch");
+      for (const int batch : o.batches)
+        ex::check_at_most("batches", batch, set.train.size(), "samples of an epoch", ex::more_samples(smaller));
     if (o.method != "none" && o.method != "sgd") std::printf("%s", ex::left_out_warmup(o.warmup, o.epochs).c_str());
     ex::Results results("large_batch", {.json = o.json});
     try {

@@ -21,7 +21,9 @@
 // ctest: --depths 50,51
 // ctest expects: --depths 51: they are 50 and 152
 // ctest: --samples 32 --depths 50 --ranks 65536
-// ctest expects: --ranks 65536 is more than the 32 samples of an epoch
+// ctest expects: --ranks 65536 is more than the 32 samples of an epoch: give a smaller one, or more --samples
+// ctest: --samples 64 --depths 50 --global-batch 32 --ranks 64
+// ctest expects: --ranks 64 is more than the 32 samples of --global-batch: give a smaller one, or a larger --global-batch
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -68,7 +70,7 @@ struct Options : ex::ClusterFlags {
     f("global-batch", global_batch, "samples of all ranks in a batch, which they share; 0: those of each")
         .within(0, 1'000'000'000);
     f("samples", samples, "of an epoch; 0: all").within(0, 1'000'000);
-    f("lr", lr, "rate of one rank").within(0, 100);
+    f("lr", lr, "rate of one rank").within(1e-12, 100);
     f("threads", threads, "workers of a rank, of any number of ranks; 0: its cores").within(0, 1024);
     f("ranks", ranks, "simulates 8, 16, 32, ... up to so many; 0: 512, or as many as there are samples").within(0, 65536);
     f("bucket-mb", bucket_mb, "MiB of a bucket of gradients, simulated").within(1, 1024);
@@ -322,6 +324,7 @@ void check(const Options& o) {
   for (const int depth : o.depths)
     if (depth != 50 && depth != 152) throw sk::FlagError("--depths " + std::to_string(depth) + ": they are 50 and 152");
   ex::check_distinct("depths", o.depths);
+  ex::check_unused("batch", o.global_batch > 0 && o.batch != Options{}.batch, "beside --global-batch");
   if (o.side == 32 || (o.side == 128 && usual_side == 128)) return;
   throw sk::FlagError("--side " + std::to_string(o.side) +
                       (usual_side == 128
@@ -330,12 +333,13 @@ void check(const Options& o) {
                              "128 x 128"));
 }
 void check(const Options& o, int ranks, std::int64_t samples) {
-  ex::check_at_most("ranks", o.ranks, samples, "samples of an epoch");
+  const std::string more = ex::more_samples(o.samples > 0);
+  ex::check_at_most("ranks", o.ranks, samples, "samples of an epoch", more);
   if (o.global_batch > 0) {
-    ex::check_at_most("ranks", o.ranks, o.global_batch, "samples of --global-batch");
-    ex::check_at_most("global-batch", o.global_batch, samples / ranks * ranks, "samples of an epoch");
+    ex::check_at_most("ranks", o.ranks, o.global_batch, "samples of --global-batch", "a larger --global-batch");
+    ex::check_at_most("global-batch", o.global_batch, samples / ranks * ranks, "samples of an epoch", more);
   } else {
-    ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank");
+    ex::check_at_most("batch", o.batch, samples / ranks, "samples of each rank", more);
   }
 }
 

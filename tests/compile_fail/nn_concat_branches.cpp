@@ -1,4 +1,4 @@
-// expect: Concat: the branches differ in height or width: only the last extent may differ
+// expect: Concat: the branches give different shapes: all extents but the last must be equal
 // SPDX-License-Identifier: Apache-2.0
 #include <skein/nn/conv2d.hpp>
 #include <skein/nn/flatten.hpp>

@@ -108,6 +108,17 @@ TEST_CASE("A flag is not taken for the value of the one before it", "[core]") {
   CHECK(read({"--data-folder=--quiet"}).data == "--quiet");
 }
 
+TEST_CASE("A word behind a flag that has its value already says how the value is given", "[core]") {
+  CHECK(refused({"--full", "false"}) == "there is no flag false: --full takes its value as --full=false, or --no-full");
+  CHECK(refused({"--quiet", "1"}) == "there is no flag 1: --quiet takes its value as --quiet=1, or stands alone");
+  CHECK(refused({"--data-folder", "my", "run"}) == "there is no flag run: words with spaces stand in quotes");
+  CHECK(refused({"--full", "maybe"}) == "there is no flag maybe");
+  CHECK(refused({"--full=true", "false"}) == "there is no flag false");
+  CHECK(refused({"--no-full", "false"}) == "there is no flag false");
+  CHECK(refused({"--epochs", "3", "5"}) == "there is no flag 5");
+  CHECK(refused({"--data-folder", "my", "epochs=3"}) == "there is no flag epochs: is --epochs meant?");
+}
+
 TEST_CASE("The flag that is nearest to a wrong one is named, and none for other letters", "[core]") {
   CHECK(refused({"-lr", "0.1"}) == "there is no flag -lr: is --lr meant?");
   CHECK(refused({"epochs=3"}) == "there is no flag epochs: is --epochs meant?");
@@ -139,13 +150,15 @@ TEST_CASE("The list of flags has what they take and their defaults", "[core]") {
   flags("epochs", o.epochs, "passes over the data").within(1, 1'000'000);
   flags("lr", o.lr, "learning rate");
   flags("names", o.names);
+  flags("full", o.full, "with all of it");
   CHECK(flags.help("program") ==
         "A program\n"
         "usage: program [--flag value]...\n"
-        "  --epochs  passes over the data; a whole number from 1 to 1000000 (5)\n"
-        "  --lr      learning rate; a number (0.05)\n"
-        "  --names   a list with commas of words\n"
-        "  --help    this list\n");
+        "  --epochs     passes over the data; a whole number from 1 to 1000000 (5)\n"
+        "  --lr         learning rate; a number (0.05)\n"
+        "  --names      a list with commas of words\n"
+        "  --[no-]full  with all of it; true or false (true)\n"
+        "  --help       this list\n");
   CHECK_THROWS_WITH(flags("lr", o.lr), Catch::Contains("there is a flag --lr already"));
   bool shuffle = true, other = false;
   double number = 0;

@@ -239,7 +239,9 @@ TEST_CASE("Files that are no HDF5 file, or another, or damaged, say so") {
   support::write_file(path, "no HDF5 at all", 14);
   CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("cannot be opened as an HDF5 file"));
   to_hdf5(digits(40), path);
-  CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "images"}); }), Contains("has no array 'images'"));
+  CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "images"}); }),
+             Contains("has no array 'images' (links into other files are not followed); it has 'x', 'y': name them in "
+                      "Hdf5Options{.samples, .targets}: "));
   CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "y", .targets = "x"}); }), Contains("(samples) or (samples, n)"));
   std::ifstream in(path, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
@@ -342,6 +344,22 @@ TEST_CASE("A link into another file is not followed, neither to an array nor to 
   for (const char* name : {"x", "all/x"})
     CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = name, .targets = ""}); }),
                Contains("has no array '" + std::string(name) + "' (links into other files are not followed)"));
+}
+
+TEST_CASE("Where there is no such array, ten of those at the root are named, and no groups") {
+  const support::TemporaryFolder folder;
+  const std::string path = folder / "many.h5";
+  const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+  const hid_t group = H5Gcreate2(file, "A", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  H5Gclose(group);
+  H5Fclose(file);
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("'x'") && !Contains("it has"));
+  const hid_t again = H5Fopen(path.c_str(), H5F_ACC_RDWR, H5P_DEFAULT), space = H5Screate(H5S_SCALAR);
+  for (char name = 'm'; name >= 'b'; --name)
+    H5Dclose(H5Dcreate2(again, std::string(1, name).c_str(), H5T_NATIVE_INT32, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT));
+  H5Sclose(space);
+  H5Fclose(again);
+  CHECK_THAT(fault([&] { Hdf5Set{path}; }), Contains("it has 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', ...: name"));
 }
 
 TEST_CASE("What to_hdf5 cannot write it says") {

@@ -133,13 +133,18 @@ TEST_CASE("A batch by hand whose rows are too short is refused", "[nn]") {
 }
 
 TEST_CASE("Targets of another kind or length are refused, and none", "[nn]") {
-  check_refused<Linear<3, 2>>(nn::Mse{}, labels(3),
-                              "the loss compares with numbers, the targets of the data set are class labels");
+  check_refused<Linear<3, 2>>(
+      nn::Mse{}, labels(3),
+      "the loss compares with numbers, the targets of the data set are class labels, as integers are: give it "
+      "floats (from_tensors of float; in a file: write y as floats)");
   check_refused<Linear<3, 2>>(nn::CrossEntropy{}, numbers(3, 1),
-                              "the loss compares with class labels, the targets of the data set are numbers: give it integers");
+                              "the loss compares with class labels, the targets of the data set are numbers: give it integers "
+                              "(from_tensors of int; in a file: write y as integers)");
   check_refused<Linear<3, 2>>(nn::Mse{}, numbers(3, 4), "the data set has 4 values, the network gives 2");
   const auto none = sk::data::from_tensors(std::vector<float>(12, 0.5f), sk::Extents{1, {3}});
   check_refused<Linear<3, 2>>(nn::Mse{}, none, "the data set has no targets: give it target vectors", false);
+  check_refused<Linear<3, 2>>(nn::Mse{}, none, "as from_tensors(x, extents, y), from_npy(x, y) and Hdf5Options::targets do",
+                              false);
   check_refused<Linear<3, 2>>(nn::CrossEntropy{}, none, "the data set has no targets: give it labels", false);
   // labels beside numbers: the join makes numbers of them
   check_refused<Linear<6, 2>>(nn::CrossEntropy{}, sk::data::join(labels(3), numbers(3, 1)),

@@ -559,8 +559,22 @@ TEST_CASE("a file of another optimizer is refused with what would serve", "[trai
   const auto theirs = Catch::Contains("another optimizer (Adam and 2 arrays"), way = Catch::Contains("load_weights(path)");
   CHECK_THROWS_WITH(other(sk::optim::Sgd{}), theirs && way && Catch::Contains("(Sgd and 0)"));
   CHECK_THROWS_WITH(other(sk::optim::AdamW{}), theirs && way && Catch::Contains("(AdamW and 2)"));
-  CHECK_THROWS_WITH(other(sk::optim::Adam{.amsgrad = true}), theirs && way);
+  CHECK_THROWS_WITH(other(sk::optim::Adam{.amsgrad = true}),
+                    way && Catch::Contains("the file has 2 arrays of state a parameter (Adam), this training's optimizer has 3"));
   CHECK_NOTHROW(other(sk::optim::Adam{.lr = 0.5f}));  // another rate is no other optimizer
+}
+
+TEST_CASE("a file of the same optimizer with another number of arrays is refused by the options that change it", "[train]") {
+  const support::TemporaryFolder folder;
+  Model model{sk::Seed{3}};
+  sk::Trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{.momentum = 0.9}}.save(folder / "sgd");
+  sk::Trainer plain{model, nn::CrossEntropy{}, sk::optim::Sgd{}};
+  CHECK_THROWS_WITH(plain.load(folder / "sgd"), !Catch::Contains("another optimizer") &&
+                                                    Catch::Contains("1 arrays of state a parameter (Sgd), this training's "
+                                                                    "optimizer has 0; .momentum to or from 0") &&
+                                                    Catch::Contains("load_weights(path) takes the weights alone"));
+  sk::Trainer other{model, nn::CrossEntropy{}, sk::optim::Sgd{.momentum = 0.5}};
+  CHECK_NOTHROW(other.load(folder / "sgd"));
 }
 
 TEST_CASE("the weights alone are saved and read without a trainer's other state", "[train]") {

@@ -29,8 +29,9 @@ inline skein::data::InMemory<std::uint8_t> tinted_digits(long samples, skein::Se
 }
 
 /// CIFAR-10 of a folder, or of where cifar10() looks; drawn digits where that finds none. Not 0: the first `samples`, and a fifth
-/// of them to test. Throws FileError where a folder that was named has none, or a file is malformed.
-inline skein::data::SourcedTrainTest cifar_or_digits(const std::string& folder, long samples) {
+/// of them to test; 0 from then on where CIFAR-10 has no more than those. Throws FileError where a folder that was named has
+/// none, or a file is malformed.
+inline skein::data::SourcedTrainTest cifar_or_digits(const std::string& folder, long& samples) {
   auto found = [&]() -> skein::data::SourcedTrainTest {
     try {
       return skein::data::cifar10(folder);
@@ -43,6 +44,7 @@ inline skein::data::SourcedTrainTest cifar_or_digits(const std::string& folder, 
   }();
   if (samples > 0 && samples < found.train.size())
     found.train = found.train.take(samples), found.test = found.test.take(std::min(found.test.size(), samples / 5 + 1));
+  else if (!found.synthetic) samples = 0;
   return found;
 }
 

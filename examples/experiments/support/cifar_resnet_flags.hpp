@@ -8,6 +8,7 @@
 
 #include <skein/core/flags.hpp>
 
+#include "flag_checks.hpp"
 #include "recorded_runs.hpp"
 
 namespace experiments {
@@ -59,9 +60,27 @@ struct CifarResNetFlags {
   }
 };
 
+/// Throws FlagError for flags that do nothing beside others.
+inline void check_unused_flags(const CifarResNetFlags& o) {
+  const CifarResNetFlags usual;
+  const auto of_kfac = [&](const char* flag, bool given) {
+    check_unused(flag, given && o.optimizer != "kfac" && o.optimizer != "all", "with --optimizer " + o.optimizer);
+  };
+  of_kfac("damping", o.damping != usual.damping);
+  of_kfac("kl-clip", o.kl_clip != usual.kl_clip);
+  of_kfac("factor-decay", o.factor_decay != usual.factor_decay);
+  of_kfac("factor-bias-correction", o.factor_bias_correction != usual.factor_bias_correction);
+  of_kfac("inverse", o.inverse != usual.inverse);
+  of_kfac("inverse-rank", o.inverse_rank != usual.inverse_rank);
+  of_kfac("factor-every", o.factor_every != usual.factor_every);
+  of_kfac("inverse-every", o.inverse_every != usual.inverse_every);
+  check_unused("batch", o.global_batch > 0 && o.batch != usual.batch, "beside --global-batch");
+}
+
 /// Throws FlagError, before ranks are started and data are read, for flags that no training can be made of. `all_depths`: the
 /// program has been compiled for all of them.
 inline void check_flags(const CifarResNetFlags& o, bool all_depths) {
+  check_unused_flags(o);
   const std::string depth = "--depth " + std::to_string(o.depth);
   if (o.depth != 20 && o.depth != 32 && o.depth != 56) throw skein::FlagError(depth + ": it is 20, 32 or 56");
   if (o.depth != 20 && !all_depths)

@@ -22,13 +22,16 @@ template <class Value> void check_distinct(const std::string& flag, const std::v
     }
 }
 
-/// Throws FlagError where --FLAG is more than there is; `what`: "samples of each rank". A batch that no step has would set the
-/// rate that is in proportion to it.
-inline void check_at_most(const std::string& flag, long value, long most, const std::string& what) {
+/// Throws FlagError where --FLAG is more than there is; `what`: "samples of each rank". `more`: what gives more of them, or
+/// nothing; `fewer`: who share them. A batch that no step has would set the rate that is in proportion to it.
+inline void check_at_most(const std::string& flag, long value, long most, const std::string& what,
+                          const std::string& more = "more --samples", const std::string& fewer = "fewer ranks") {
   if (value > most)
     throw skein::FlagError("--" + flag + " " + std::to_string(value) + " is more than the " + std::to_string(most) + " " + what +
-                           ": give a smaller one, or more --samples");
+                           ": give " + (most < 1 ? fewer : "a smaller one") + (more.empty() ? "" : ", or " + more));
 }
+/// What gives a set more samples: nothing where --samples have not made it smaller.
+inline std::string more_samples(bool made_smaller) { return made_smaller ? "more --samples" : ""; }
 
 /// The samples of a rank in a batch: --batch, or the rank's share of --global-batch, where that is not 0. Throws FlagError where
 /// the ranks cannot share that equally: they would do different work, and the batch be another one.

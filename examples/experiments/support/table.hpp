@@ -49,6 +49,13 @@ inline std::vector<double> numbers_of(std::vector<double> values) {
   std::erase_if(values, [](double v) { return !std::isfinite(v); });
   return values;
 }
+/// The first place from which on every value is at least `share` of the largest; the number of values: not even the last is.
+inline std::size_t lasts_from(const std::vector<double>& values, double share) {
+  if (values.empty()) return 0;
+  const double least = share * *std::max_element(values.begin(), values.end());
+  const auto below = std::find_if(values.rbegin(), values.rend(), [&](double v) { return v < least; });
+  return static_cast<std::size_t>(values.rend() - below);
+}
 /// How many of the trainings diverged: "2 of 3 diverged", "diverged" where there was one; empty: none.
 inline std::string diverged(const std::vector<double>& values) {
   const std::size_t lost = values.size() - numbers_of(values).size();

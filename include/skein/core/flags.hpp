@@ -84,7 +84,7 @@ class Flags {
   /// ranks that a launcher has started by rank 0 alone: the program ends then. Throws FlagError.
   bool read(int argc, const char* const* argv);
 
-  /// What --help prints: a line a flag, with its default.
+  /// What --help prints: a line a flag, with its default; a truth value as --[no-]name.
   std::string help(std::string_view program) const;
 
  private:
@@ -92,7 +92,8 @@ class Flags {
   detail::FlagEntry* find(std::string_view name);
   bool is_flag(std::string_view given);
   detail::FlagEntry* to_switch_off(std::string_view given);  // --no-name of a truth value
-  detail::FlagEntry& named(std::string_view given, std::string_view program);
+  static std::string meant_by_word(std::string_view word, const detail::FlagEntry* before);
+  detail::FlagEntry& named(std::string_view given, std::string_view program, const detail::FlagEntry* before);
   [[noreturn]] void refuse(const std::string& what, std::string_view program) const;
 
   std::string about_;

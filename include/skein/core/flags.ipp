@@ -218,7 +218,17 @@ SKEIN_INLINE detail::FlagEntry* Flags::to_switch_off(std::string_view given) {
   return e && e->kind == detail::FlagKind::truth ? e : nullptr;
 }
 
-SKEIN_INLINE detail::FlagEntry& Flags::named(std::string_view given, std::string_view program) {
+/// A word behind the flag `before`, which has its value already: what is meant by it, where that can be told.
+SKEIN_INLINE std::string Flags::meant_by_word(std::string_view word, const detail::FlagEntry* before) {
+  bool value = false;
+  if (!before || word.starts_with('-')) return {};
+  if (before->kind == detail::FlagKind::truth && detail::set_truth(word, value))
+    return text(": --{} takes its value as --{}={}, or {}", before->name, before->name, word,
+                value ? "stands alone" : "--no-" + before->name);
+  return before->kind == detail::FlagKind::words ? ": words with spaces stand in quotes" : "";
+}
+
+SKEIN_INLINE detail::FlagEntry& Flags::named(std::string_view given, std::string_view program, const detail::FlagEntry* before) {
   const std::string name = detail::with_dashes(given.substr(std::min(given.find_first_not_of('-'), given.size())));
   detail::FlagEntry* const same = find(name);
   if (same && given.starts_with("--") && given.size() == name.size() + 2) return *same;
@@ -228,12 +238,13 @@ SKEIN_INLINE detail::FlagEntry& Flags::named(std::string_view given, std::string
     if (const std::size_t apart = e.name.starts_with(name) ? 0 : detail::letters_apart(name, e.name); apart < least && apart <= 2)
       near = &e, least = apart;
   const std::string meant = near && !name.empty() ? ": is --" + near->name + " meant?" : "";
-  refuse("there is no flag " + std::string(given) + meant, program);
+  refuse("there is no flag " + std::string(given) + (meant.empty() ? meant_by_word(given, before) : meant), program);
 }
 
 SKEIN_INLINE bool Flags::read(int argc, const char* const* argv) {
   std::string_view program = argc > 0 ? argv[0] : "";
   program.remove_prefix(program.rfind('/') + 1);  // npos + 1 is 0
+  const detail::FlagEntry* before = nullptr;      // of the word before, where a value may seem to go on
   for (int i = 1; i < argc; ++i) {
     const std::string_view given = argv[i];
     if (given == "--help" || given == "-h") {
@@ -242,31 +253,34 @@ SKEIN_INLINE bool Flags::read(int argc, const char* const* argv) {
     }
     if (const detail::FlagEntry* off = to_switch_off(given)) {
       *static_cast<bool*>(off->value) = false;
+      before = nullptr;
       continue;
     }
     const std::size_t sign = std::min(given.find('='), given.size());
     const bool alone = sign == given.size();
-    detail::FlagEntry& e = named(given.substr(0, sign), program);
+    detail::FlagEntry& e = named(given.substr(0, sign), program, before);
     const bool truth = alone && e.kind == detail::FlagKind::truth;
     if (alone && !truth && (i + 1 == argc || is_flag(argv[i + 1])))
       refuse("--" + e.name + " has no value: " + detail::wanted_of_flag(e) + " is wanted", program);
     const std::string_view value = truth ? "true" : alone ? argv[++i] : given.substr(sign + 1);
     if (!detail::set_flag(e, value))
       refuse("--" + e.name + " is \"" + std::string(value) + "\": " + detail::wanted_of_flag(e) + " is wanted", program);
+    before = truth || e.kind == detail::FlagKind::words ? &e : nullptr;
   }
   return true;
 }
 
 SKEIN_INLINE std::string Flags::help(std::string_view program) const {
   std::size_t width = 6;  // "--help"
-  for (const detail::FlagEntry& e : entries_) width = std::max(width, e.name.size() + 2);
+  const auto shown = [](const detail::FlagEntry& e) { return (e.kind == detail::FlagKind::truth ? "--[no-]" : "--") + e.name; };
+  for (const detail::FlagEntry& e : entries_) width = std::max(width, shown(e).size());
   std::string lines = about_.empty() ? "" : about_ + "\n";
   lines += "usage: " + std::string(program) + " [--flag value]...\n";
   const auto line = [&](const std::string& name, const std::string& help) {
     lines += "  " + name + std::string(width + 2 - name.size(), ' ') + help + "\n";
   };
   for (const detail::FlagEntry& e : entries_)
-    line("--" + e.name,
+    line(shown(e),
          (e.help.empty() ? "" : e.help + "; ") + detail::wanted_of_flag(e) + (e.initial.empty() ? "" : " (" + e.initial + ")"));
   line("--help", "this list");
   return lines;

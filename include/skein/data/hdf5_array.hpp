@@ -63,6 +63,30 @@ class Hdf5Array {
     Hdf5Handle file, array;  // the array is closed first
   };
   static herr_t refuse_link(const char*, const char*, const char*, const char*, unsigned*, hid_t, void*) { return -1; }
+  /// "'a', 'b', ...", by their names: the arrays of a file that are in no group. Links into other files are not followed.
+  static std::string names_of_arrays(hid_t file) {
+    constexpr int most = 10, most_links = 1000;
+    const Hdf5Handle how(H5Pcreate(H5P_LINK_ACCESS), H5Pclose);
+    H5Pset_elink_cb(how.get(), refuse_link, nullptr);
+    std::string names;
+    for (int at = 0, found = 0; at < most_links && found <= most; ++at) {
+      char name[256];
+      const auto nth = static_cast<hsize_t>(at);
+      if (H5Lget_name_by_idx(file, "/", H5_INDEX_NAME, H5_ITER_INC, nth, name, sizeof name, H5P_DEFAULT) < 0) break;  // the last
+      const Hdf5Handle object(H5Oopen(file, name, how.get()), H5Oclose);
+      if (object.get() < 0 || H5Iget_type(object.get()) != H5I_DATASET) continue;
+      names += (names.empty() ? "" : ", ") + (++found > most ? "..." : in_quotes(name));
+    }
+    return names;
+  }
+  /// What is said of a file that has no such array; the library's reason, which the message ends with, stays.
+  static std::string says_no_array(hid_t file, const std::string& name) {
+    const hid_t reason = H5Eget_current_stack();
+    const std::string others = names_of_arrays(file);
+    H5Eset_current_stack(reason);
+    const std::string what = text("has no array {} (links into other files are not followed)", in_quotes(name));
+    return others.empty() ? what : text("{}; it has {}: name them in Hdf5Options{.samples, .targets}", what, others);
+  }
   static Open open(const std::string& path, const std::string& name) {
     struct stat facts {};
     if (::stat(path.c_str(), &facts) != 0) throw FileError(path, -1, "cannot be opened", errno);
@@ -73,8 +97,8 @@ class Hdf5Array {
     const Hdf5Handle how = call.made(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose, "cannot be read");
     H5Pset_elink_cb(how.get(), refuse_link, nullptr);
     const hid_t array = H5Dopen2(file.get(), name.c_str(), how.get());
-    return {std::move(file),
-            call.made(array, H5Dclose, "has no array " + in_quotes(name) + " (links into other files are not followed)")};
+    Hdf5Handle made = call.made(array, H5Dclose, array < 0 ? says_no_array(file.get(), name) : "");
+    return {std::move(file), std::move(made)};
   }
   hid_t id() const { return open_.array.get(); }
   [[noreturn]] void refuse(const std::string& what) const {

@@ -16,7 +16,10 @@ namespace check {
 template <class L, class In> inline constexpr nn::Fault fault_of = nn::analyze<L>(In::extents).fault;
 template <class L, class In> inline constexpr bool keeps_the_count = fault_of<L, In> != nn::Fault::reshape_count;
 template <class L, class In> inline constexpr bool slices_within = fault_of<L, In> != nn::Fault::slice_outside;
-template <class L, class In> inline constexpr bool gets_a_flat_shape = fault_of<L, In> != nn::Fault::wants_flat;
+template <class L, class In> inline constexpr bool gets_a_flat_shape =
+    fault_of<L, In> != nn::Fault::wants_flat || In::extents.rank == 2;
+template <class L, class In> inline constexpr bool gets_no_sequence =
+    fault_of<L, In> != nn::Fault::wants_flat || In::extents.rank != 2;
 template <class L, class In> inline constexpr bool gets_numbers = fault_of<L, In> != nn::Fault::wants_numbers;
 template <class L, class In> inline constexpr bool gets_tokens = fault_of<L, In> != nn::Fault::wants_tokens;
 template <class L, class In> inline constexpr bool gets_an_image = fault_of<L, In> != nn::Fault::wants_image;
@@ -50,9 +53,9 @@ template <class L, class In> constexpr bool is_silent() {
          has_describe<L> && has_forward<L> && has_backward<L> && nn::says_what_it_packs<L> && has_expression_forward<L> &&
          has_expression_backward<L> && describe_is_constexpr<L, In> && gives_an_output<L, In> &&
          has_room_for_its_parameters<L, In> && parameters_have_names<L, In> && gets_numbers<L, In> && gets_tokens<L, In> &&
-         gets_a_flat_shape<L, In> && gets_an_image<L, In> && gets_a_sequence<L, In> && gets_a_volume<L, In> &&
-         leaves_an_output<L, In> && goes_on_where_it_ended<L, In> && kernel_fits_into<L, In> && keeps_the_count<L, In> &&
-         slices_within<L, In> && groups_divide_the_channels<L, In> && accepts<L, In>;
+         gets_a_flat_shape<L, In> && gets_no_sequence<L, In> && gets_an_image<L, In> && gets_a_sequence<L, In> &&
+         gets_a_volume<L, In> && leaves_an_output<L, In> && goes_on_where_it_ended<L, In> && kernel_fits_into<L, In> &&
+         keeps_the_count<L, In> && slices_within<L, In> && groups_divide_the_channels<L, In> && accepts<L, In>;
 }
 template <class L, class In> inline constexpr bool has_a_sentence = !is_silent<L, In>();
 
@@ -88,6 +91,9 @@ template <class Layer, int... Path> struct layer {
                   "does");
     static_assert(gets_tokens<Layer, Input>, "this layer takes tokens: it stands first in a network whose input is Tokens<T>");
     static_assert(gets_a_flat_shape<Layer, Input>, "this layer takes a flat shape: put Flatten before it");
+    static_assert(gets_no_sequence<Layer, Input>,
+                  "this layer takes a flat shape: put Flatten before it; behind a recurrent layer give that one LastState, or "
+                  "write EachPosition<Linear<...>>");
     static_assert(gets_an_image<Layer, Input>,
                   "this layer takes an image, Shape<height, width, channels>: is a Flatten too early?");
     static_assert(gets_a_sequence<Layer, Input>,
@@ -120,8 +126,10 @@ template <class Body, class Shortcut> struct residual_branches {
 };
 template <class... Branches> struct concat_branches {
   template <class Input> struct get {
-    static_assert(fault_of<nn::Concat<Branches...>, Input> != nn::Fault::concat_differs,
-                  "Concat: the branches differ in height or width: only the last extent may differ");
+    static_assert(
+        fault_of<nn::Concat<Branches...>, Input> != nn::Fault::concat_differs,
+        "Concat: the branches give different shapes: all extents but the last must be equal; of recurrent layers all or "
+        "none have LastState");
   };
 };
 template <class Repeat> struct repeat { static_assert(std::is_void_v<Repeat>, "Repeat<N, Block>: N must be at least 1"); };

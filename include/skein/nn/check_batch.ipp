@@ -30,16 +30,18 @@ SKEIN_INLINE void refuse_targets(TargetKind wanted, GivenTargets given, const st
   if (given == GivenTargets::none)
     throw ArgumentError(
         text("the loss compares with {}, and {} has no targets: give it {} beside the samples, as "
-             "from_tensors(x, extents, y) does",
+             "from_tensors(x, extents, y), from_npy(x, y) and Hdf5Options::targets do",
              with, of, labels ? "labels" : "target vectors"));
   if (!labels)
     throw ArgumentError("the loss compares with numbers, the targets of " + of +
-                        " are class labels, as integers are: give it floats (from_tensors of float), or use CrossEntropy");
-  throw ArgumentError("the loss compares with class labels, the targets of " + of +
-                      " are numbers: give it integers (from_tensors of int), or use a loss such as Mse" +
-                      (length > 1 ? "; where data::join has made numbers of labels beside others, graph_loss gives each part of "
-                                    "them a loss of its own"
-                                  : ""));
+                        " are class labels, as integers are: give it floats (from_tensors of float; in a file: write y as "
+                        "floats), or use CrossEntropy");
+  throw ArgumentError(
+      "the loss compares with class labels, the targets of " + of +
+      " are numbers: give it integers (from_tensors of int; in a file: write y as integers), or use a loss such as Mse" +
+      (length > 1 ? "; where data::join has made numbers of labels beside others, graph_loss gives each part of "
+                    "them a loss of its own"
+                  : ""));
 }
 SKEIN_INLINE void refuse_target_length(long given, long wanted, long outputs, const std::string& of) {
   throw ShapeError(text("a target of {} has {} values, {} {}", of, given,

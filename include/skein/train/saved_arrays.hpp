@@ -258,7 +258,8 @@ template <class TrainStep> class SavedArrays : public OwnArrays<TrainStep> {
       if (!saved.same_sizes(own))
         throw FileError(
             source.path(), -1,
-            "its factors of layers (Kfac) have other sizes: it is of another .inverse_rank or .unit_wise, or damaged");
+            "its factors of layers (Kfac) have other sizes: it is of another .inverse_rank or .unit_wise, or damaged: go on with "
+            "those; load_weights(path) takes the weights alone");
       return saved;
     } else {
       return 0;

@@ -47,6 +47,13 @@ inline void check_optimizer(CheckpointReader& reader, const std::string& own, in
     there = std::max(there, number + 1);
   }
   if ((saved.empty() || theirs == ours) && there == arrays) return;
+  if (theirs == ours)
+    throw FileError(
+        reader.path(), -1,
+        text("the file has {} arrays of state a parameter ({}), this training's optimizer has {}; .momentum to or from "
+             "0, .amsgrad and .centered change their number: go on with the file's; load_weights(path) takes the "
+             "weights alone",
+             there, theirs, arrays));
   throw FileError(reader.path(), -1,
                   text("the file was saved with another optimizer ({} and {} arrays of state a parameter) than this training has "
                        "({} and {}): go on with that one; load_weights(path) takes the weights alone",
