@@ -635,6 +635,66 @@ TEST_CASE("a callback that cannot be saved on rank 0 ends the save of all ranks,
   }
 }
 
+namespace {
+/// Its state cannot be read on one rank.
+struct FailsToLoad {
+  bool here;
+  void on_epoch_end(const sk::train::EpochRecord&, sk::train::FitControl&) {}
+  template <class Archive> void serialize(Archive&, unsigned) {
+    if (here && Archive::is_loading::value) throw std::runtime_error("the sensor does not answer");
+  }
+};
+}  // namespace
+
+TEST_CASE("a callback that cannot be loaded on one rank ends the fit of all, long before a deadline", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto all = forty();
+  // What two ranks that train hear, of which `at` fails; or, where that is -1, rank 0 has a callback more than were saved.
+  const auto heard_by = [&](int ranks, int at, const auto& policy_of) {
+    std::vector<std::string> heard(static_cast<std::size_t>(ranks));
+    const auto begin = std::chrono::steady_clock::now();
+    (void)cases::thrown([&] {
+      sk::spawn(ranks,
+                [&](sk::ThreadComm& world) {
+                  Small model{sk::Seed{1}};
+                  sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, policy_of(world)};
+                  sk::FitOptions options{.epochs = 2, .batch = 8, .progress = false};
+                  struct Stop {
+                    void on_epoch_end(const sk::train::EpochRecord&, sk::train::FitControl& control) { control.stop("enough"); }
+                  };
+                  options.callbacks = {FailsToLoad{false}, Stop{}};
+                  trainer.fit(all, options);
+                  trainer.save(folder / "c");
+                  world.barrier();  // the file is there, and whole
+                  trainer.load(folder / "c");
+                  options.callbacks = {FailsToLoad{world.rank() == at}, Stop{}};
+                  if (at < 0 && world.rank() == 0) options.callbacks.add(Stop{});
+                  heard[static_cast<std::size_t>(world.rank())] = cases::thrown([&] { trainer.fit(all, options); });
+                },
+                {.deadline = 60});
+    });
+    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));
+    return heard;
+  };
+  const auto replicas = [](sk::ThreadComm& world) { return sk::parallel::DataParallel{world}; };
+  for (const int at : {0, 1}) {
+    const auto heard = heard_by(2, at, replicas);
+    CHECK(heard[static_cast<std::size_t>(at)] == "the sensor does not answer");
+    CHECK_THAT(heard[static_cast<std::size_t>(1 - at)],
+               Catch::Equals("fit: rank " + std::to_string(at) +
+                             " cannot give its callbacks the states of the loaded training: the sensor does not answer"));
+  }
+  const auto others = heard_by(2, -1, replicas);
+  CHECK_THAT(others[0], Catch::Contains("holds the state of 2 callbacks, but this training has 3"));
+  CHECK_THAT(others[1], Catch::Contains("fit: rank 0 cannot give its callbacks") && Catch::Contains("but this training has 3"));
+  const auto served = heard_by(3, 1, [](sk::ThreadComm& world) {
+    return sk::parallel::ParameterServer{world, sk::parallel::Staleness<0>{}};
+  });
+  CHECK_THAT(served[0], Catch::Contains("fit: another rank cannot give its callbacks the states"));
+  CHECK(served[1] == "the sensor does not answer");
+  CHECK_THAT(served[2], Catch::Contains("all other ranks have returned"));
+}
+
 TEST_CASE("a trainer over a part names its ranks by their numbers in the world", "[train]") {
   const support::TemporaryFolder folder;
   for (const std::uint64_t seed : {5, 6}) {
