@@ -6,7 +6,8 @@
 // is there, 8, 16, 32, ... ranks that it does not have: simulated from that run's parts, with an all-reduce that overlaps with
 // backward, by the cheapest algorithm of the given links.
 //     for n in 1 2 4; do mpirun -n $n 20_scaling_study --record study.csv --svg study; done
-//     for n in 1 2 4; do mpirun -n $n 20_scaling_study --global-batch 256 --epochs 5 --record study.csv --svg study; done
+//     for n in 1 2 4; do  # as the lab has it
+//         mpirun -n $n 20_scaling_study --samples 1024 --global-batch 256 --epochs 5 --record study.csv --svg study; done
 // The gate compiles images of 32 x 32; 128 x 128 as in the lab are there where tests are not built (-DSKEIN_TESTS=OFF).
 // ctest: --samples 8 --batch 4 --epochs 2 --side 32 --ranks 8 --record study.csv --svg study
 // ctest expects: ResNet152V2 +8 +simulated

@@ -241,7 +241,7 @@ TEST_CASE("Files that are no HDF5 file, or another, or damaged, say so") {
   to_hdf5(digits(40), path);
   CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "images"}); }),
              Contains("has no array 'images' (links into other files are not followed); it has 'x', 'y': name them in "
-                      "Hdf5Options{.samples, .targets}: "));
+                      "Hdf5Options{.samples, .targets}; without targets .targets is \"\": "));
   CHECK_THAT(fault([&] { Hdf5Set(path, {.samples = "y", .targets = "x"}); }), Contains("(samples) or (samples, n)"));
   std::ifstream in(path, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};

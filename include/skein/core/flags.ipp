@@ -225,7 +225,7 @@ SKEIN_INLINE std::string Flags::meant_by_word(std::string_view word, const detai
   if (before->kind == detail::FlagKind::truth && detail::set_truth(word, value))
     return text(": --{} takes its value as --{}={}, or {}", before->name, before->name, word,
                 value ? "stands alone" : "--no-" + before->name);
-  return before->kind == detail::FlagKind::words ? ": words with spaces stand in quotes" : "";
+  return before->kind == detail::FlagKind::words && before->choices.empty() ? ": words with spaces stand in quotes" : "";
 }
 
 SKEIN_INLINE detail::FlagEntry& Flags::named(std::string_view given, std::string_view program, const detail::FlagEntry* before) {

@@ -85,7 +85,9 @@ class Hdf5Array {
     const std::string others = names_of_arrays(file);
     H5Eset_current_stack(reason);
     const std::string what = text("has no array {} (links into other files are not followed)", in_quotes(name));
-    return others.empty() ? what : text("{}; it has {}: name them in Hdf5Options{.samples, .targets}", what, others);
+    return others.empty() ? what
+                          : text("{}; it has {}: name them in Hdf5Options{.samples, .targets}; without targets .targets is \"\"",
+                                 what, others);
   }
   static Open open(const std::string& path, const std::string& name) {
     struct stat facts {};

@@ -118,7 +118,7 @@ requires(sizeof...(Optimizer) < 2) std::string summary(Executor<Model, Loss, Run
   item("activations", m.activations);
   item("workspace of layers", m.workspace);
   item("workspace of libraries", m.libraries);
-  return t + "\n" + executor.choices_text();
+  return t + items.text() + "\n" + executor.choices_text();
 }
 
 SKEIN_END_COLD

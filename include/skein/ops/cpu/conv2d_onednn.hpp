@@ -3,8 +3,7 @@
 // change (with plain weights it falls back to gemm, five times slower). Primitives are made once per thread, geometry and batch;
 // those of the latest sixteen batches are kept.
 //
-//     c the call, g the geometry; x, w, b, y descriptions of images, weights, bias, outputs; n samples, f a filter; d the numbers
-//     of the geometry, a attributes, p a primitive
+//     g the geometry; x, w, b, y descriptions of images, weights, bias, outputs; n samples
 #pragma once
 #include <algorithm>
 #include <type_traits>

@@ -2,9 +2,9 @@
 // Backward passes of a direct convolution with nothing pooled behind it and channels that fill whole vectors: every output has a
 // gradient, so that dense loops win over those of direct_backward.hpp.
 //
-//     P the plan, c the call; x an image (height, width, channels), dx its gradient, dz (pixels, filters) the gradient of the
-//     outputs that a ReLU let pass; n a sample, f a filter, r a row of outputs, v a vector of filters, k a value of a patch's
-//     row, kx, ky a place of the window; V a vector of Scalar
+//     P the plan; x an image (height, width, channels), dx its gradient, dz (pixels, filters) the gradient of the outputs that a
+//     ReLU let pass; n a sample, f a filter, r a row of outputs, v a vector of filters, kx, ky a place of the window; V a vector
+//     of Scalar
 #pragma once
 #include <type_traits>
 

@@ -2,8 +2,8 @@
 // y = x W + b with one to four outputs: dot products over the inputs. The weight is used as a transposed, padded copy, so that
 // its rows are vectors; its gradient is summed in registers while the samples go by.
 //
-//     x (N, In), w (In, Out), b (Out), y (N, Out); N samples: batch; n a sample, i an input, j a vector of inputs, o an output;
-//     g arguments, V a vector of Scalar
+//     x (N, In), w (In, Out), b (Out), y (N, Out); N samples: batch; n a sample, j a vector of inputs, o an output; g arguments,
+//     V a vector of Scalar
 #pragma once
 #include "dense_small.hpp"
 

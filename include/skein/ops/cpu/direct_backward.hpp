@@ -6,9 +6,8 @@
 // and an output that ReLU has switched off costs nothing. Without pooling each output's place is its own.
 //
 //     P the plan, c the call; x an image (height, width, channels), dx its gradient, dz (pixels, filters) the gradient of the
-//     outputs that a ReLU let pass, w weights; n a sample, f a filter, r a row of outputs, ky a row of the window, k a value of
-//     it, q a place of the pooling's window, v a vector of a patch's row; R, W rows and vectors of a part of a patch; V a vector
-//     of Scalar
+//     outputs that a ReLU let pass, w weights; f a filter, ky a row of the window, k a value of it, q a place of the pooling's
+//     window, v a vector of a patch's row; R, W rows and vectors of a part of a patch; V a vector of Scalar
 #pragma once
 #include <array>
 #include <bit>

@@ -4,8 +4,8 @@
 // windows; pooling is then a maximum between registers.
 //
 //     P the plan; x an image (height, width, channels), y its output (pixels, filters), w weights of a tap; b a block of filters,
-//     f a filter, c a channel, r a row of outputs, j the first output of a vector, kx, ky a place of the window, q a place of the
-//     pooling's window; V a vector of Scalar
+//     f a filter, c a channel, r a row of outputs, kx, ky a place of the window, q a place of the pooling's window; V a vector of
+//     Scalar
 #pragma once
 #include "direct_rows.hpp"
 #include "interleave.hpp"

@@ -2,8 +2,7 @@
 // The optimizers' passes in vectors. What is left at the end of a range goes through the same vector code on a copy, so that
 // an element's bits do not depend on how the arena was cut among workers. Without xsimd it is the reference.
 //
-//     p the arguments, g a gradient, lr the learning rate; i an element of the arena, k an array of the state, w a worker; V a
-//     vector of Scalar
+//     p the arguments, g a gradient, lr the learning rate; i an element of the arena, w a worker; V a vector of Scalar
 #pragma once
 #include "../reference/optimizer.hpp"
 

@@ -3,8 +3,8 @@
 // of pixels whenever k' - k is the same, but for pixels near the border: so there is one sum a difference, 13 in place of 45 for
 // a window of 3 x 3, and small sums over the border that are subtracted. For stride 1.
 //
-//     g the geometry; a, b the values whose products are summed; n, i a sample, r a row of a sum, j a vector of its columns, p a
-//     pixel, kx, ky a place of the window, k both in one number; V a vector of Scalar
+//     g the geometry; a, b the values whose products are summed; r a row of a sum, p a pixel, kx, ky a place of the window, k
+//     both in one number; V a vector of Scalar
 #pragma once
 #include <algorithm>
 

@@ -3,7 +3,7 @@
 // (A pooling behind a convolution is usually a part of it: direct_conv2d.hpp.)
 //
 //     g the geometry, w a window; x images (N, height, width, channels), y their outputs, dx, dy the gradients; N samples: batch;
-//     n a sample, c a channel, i, j row and column in a window; V a vector of Scalar
+//     n a sample, c a channel; V a vector of Scalar
 #pragma once
 #include "../reference/pool2d.hpp"
 #include "vector.hpp"

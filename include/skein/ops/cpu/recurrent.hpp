@@ -2,8 +2,8 @@
 // A recurrent cell over sequences, forward and backward. What it keeps lies step behind step, in each step sample behind sample:
 // so the rows of a step are neighbours, whose products stay in the second-level cache with the cell between them.
 //
-//     T steps, N samples, C inputs, H values of state, G columns of gates (gates * H); P(G) is row_pitch(G), and so on;
-//     k a step, n a sample, w weights, dw their gradients
+//     T steps, N samples, C inputs, H values of state, G columns of gates (gates * H); P(G) is row_pitch(G), and so on; k a step,
+//     w weights, dw their gradients
 #pragma once
 #include <algorithm>
 
