@@ -45,7 +45,7 @@ inline std::string wait_for(Child c, double seconds = 30) {
   while (true) {
     pollfd p{c.from, POLLIN, 0};
     if (::poll(&p, 1, static_cast<int>(1000 * seconds)) <= 0) {
-      ::kill(c.pid, SIGKILL);
+      if (c.pid > 0) ::kill(c.pid, SIGKILL);
       text = "killed";
       break;
     }
@@ -72,9 +72,13 @@ inline std::vector<std::string> run_processes(int n, const std::function<std::st
 /// Stops these processes together, for so long, from 50 ms after the call, which returns when they run again.
 inline void stop_together(const std::vector<pid_t>& processes, double seconds = 5) {
   ::usleep(50000);
-  for (const pid_t p : processes) ::kill(p, SIGSTOP);
+  const auto tell = [&](int signal) {
+    for (const pid_t p : processes)
+      if (p > 0) ::kill(p, signal);  // -1, of a process that could not be started, is all that there are
+  };
+  tell(SIGSTOP);
   ::usleep(static_cast<useconds_t>(1e6 * seconds));
-  for (const pid_t p : processes) ::kill(p, SIGCONT);
+  tell(SIGCONT);
 }
 
 /// Does so with all ranks of a communicator of processes, for five seconds. They make one together, and go on at once.

@@ -695,6 +695,26 @@ TEST_CASE("a callback that cannot be loaded on one rank ends the fit of all, lon
   CHECK_THAT(served[2], Catch::Contains("all other ranks have returned"));
 }
 
+TEST_CASE("a callback that cannot be loaded from a folder whose training has had its epochs ends the fit of all", "[train]") {
+  const support::TemporaryFolder folder;
+  const auto all = forty();
+  std::string heard[2];
+  sk::spawn(2,
+            [&](sk::ThreadComm& world) {
+              for (const bool fails : {false, world.rank() == 1}) {
+                Small model{sk::Seed{1}};
+                sk::Trainer trainer{model, nn::CrossEntropy{}, sk::optim::Sgd{}, sk::parallel::DataParallel{world}};
+                sk::FitOptions options{.epochs = 2, .batch = 8, .progress = false};
+                options.callbacks = {FailsToLoad{fails}};
+                options.checkpoint.folder = folder / "run";
+                heard[world.rank()] = cases::thrown([&] { trainer.fit(all, options); });
+              }
+            },
+            {.deadline = 60});
+  CHECK_THAT(heard[0], Catch::Contains("fit: rank 1 cannot give its callbacks the states of the loaded training"));
+  CHECK(heard[1] == "the sensor does not answer");
+}
+
 TEST_CASE("a trainer over a part names its ranks by their numbers in the world", "[train]") {
   const support::TemporaryFolder folder;
   for (const std::uint64_t seed : {5, 6}) {

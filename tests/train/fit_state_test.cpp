@@ -130,7 +130,7 @@ TEST_CASE("a loaded training gives the callbacks of another rank than 0, which m
     CHECK(own.rates.size() == 1);
   }
   SECTION("also where there is no fit to be made") {
-    state.end_without_fit(others, 1);
+    state.end_without_fit(others, training);
     CHECK(same.best.epoch == 2);
   }
 }
@@ -173,10 +173,11 @@ TEST_CASE("on rank 0 too callbacks may be others where the loaded fit has ended 
   SECTION("after all its epochs") { saved.position.step = 0, saved.position.running = false; }
   SECTION("since a callback has ended it") { saved.position.ended = true; }
   FitState state;
+  Training training;
   state.resume({}, std::move(saved));
   train::EarlyStopping same;
   train::Callbacks others{[](train::EpochRecord&) {}, std::ref(same)};
-  state.end_without_fit(others, 0);
+  state.end_without_fit(others, training);
   CHECK(same.best.epoch == 2);
   CHECK(state.seed_of({}, sk::Seed{3}).value == 3);
 }

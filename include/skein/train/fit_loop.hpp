@@ -55,7 +55,7 @@ template <class Scalar> class FitLoop {
   void record_step(Work& work, const StepSamples& samples);
   void end_epoch(Work& work);
   void end_loaded_epoch(Work& work);
-  bool nothing_to_do(const FitOptions& options);
+  bool nothing_to_do(Training& training, const FitOptions& options);
   bool go_on(Training& training, const data::DatasetView& train, int epochs, KeptObjects& kept);
   void compare_weights(Work& work, const std::string& when);
   void compare_and_commit(Work& work);

@@ -33,7 +33,7 @@ History FitLoop<Scalar>::run(Training& training, data::DatasetView train, const 
   commits_ = options.checkpoint.folder.commits({.keep = options.checkpoint.keep, .async = options.checkpoint.async}, training);
   kept_ = &kept;
   const bool from_folder = commits_ && go_on(training, train, options.epochs, kept);
-  if (from_folder && nothing_to_do(options)) return std::exchange(history(), History{});
+  if (from_folder && nothing_to_do(training, options)) return std::exchange(history(), History{});
   if (!from_folder && state_.goes_on()) check_epochs(position(), options.epochs);
   FitBatches<Scalar> batches(training, train, options, facts_, state_.seed_of(options.seed, facts_.seed));
   executor_options_ = {
@@ -77,12 +77,12 @@ template <class Scalar> History FitLoop<Scalar>::epochs(Work& work, std::int64_t
 
 /// Whether the training of a commit, with which this fit goes on, has had all its epochs, or was ended for good. Then it prints a
 /// line about it, and the callbacks become those of the commit. One that was stopped at the end of its epochs is ended by a fit.
-template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(const FitOptions& options) {
+template <class Scalar> bool FitLoop<Scalar>::nothing_to_do(Training& training, const FitOptions& options) {
   if (!position().ended && position().epoch < options.epochs) return false;
   Progress(ProgressOptions{.rank = options.progress ? facts_.rank : 1}).line(commits_->nothing_to_do(position(), options.epochs));
   if (!position().fit_is_over()) return false;
   Callbacks callbacks(options.callbacks);
-  state_.end_without_fit(callbacks, facts_.rank);
+  state_.end_without_fit(callbacks, training);
   return true;
 }
 

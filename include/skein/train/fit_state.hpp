@@ -3,6 +3,7 @@
 // and how a loaded one goes on.
 #pragma once
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "../core/named_values.hpp"
@@ -60,11 +61,11 @@ class FitState {
   /// A fit begins: it goes on, or its epochs count on from the last one's. An epoch has so many steps. The callbacks, which live
   /// until forget_callbacks(), go on where those of a loaded training were, of a fit that had ended by their names.
   /// Returns whether it goes on. Throws ArgumentError or FileError where a loaded training cannot go on so; another fit may go on
-  /// with it then.
+  /// with it then. Collective where it goes on: of a callback that takes no state all ranks hear, the others by a CommError.
   bool begin(const EpochOrder& order, std::int64_t steps, Callbacks& callbacks, SavedTraining& training);
   void forget_callbacks() { callbacks_ = nullptr; }
-  /// There is no fit to be made: the callbacks become those of the file.
-  void end_without_fit(Callbacks& callbacks, int rank);
+  /// There is no fit to be made: the callbacks become those of the file. Collective, and throws, as begin().
+  void end_without_fit(Callbacks& callbacks, SavedTraining& training);
   /// The fit of a rank that serves is over.
   void served() { position_.running = false, moment_ = FitMoment::outside_epoch; }
 
@@ -88,7 +89,7 @@ class FitState {
   /// They get the states of the loaded training.
   void go_on_with(Callbacks& callbacks, int rank) const;
   /// The same on all ranks: where one's do not take them, all throw, that one what its callback does. Collective.
-  void load_together(Callbacks& callbacks, SavedTraining& training) const;
+  static void load_together(SavedTraining& training, const std::function<void()>& load);
 
   TrainingPosition position_{};
   History history_{};

@@ -2,6 +2,7 @@
 // The bodies of fit_state.hpp.
 #pragma once
 #include <exception>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,7 +72,7 @@ SKEIN_INLINE bool FitState::begin(const EpochOrder& order, std::int64_t steps, C
           text("fit: the loaded training was at step {} of its epoch, this data set and batch have {}: go on with the same "
                ".batch and data",
                position_.step, steps));
-    load_together(callbacks, training);
+    load_together(training, [&] { go_on_with(callbacks, training.rank()); });
     if (training.rank() == 0) say_others(loaded_optimizer_, training.optimizer_lines(), position_, order);
   } else {
     position_.base = epochs_before();
@@ -107,10 +108,10 @@ SKEIN_INLINE void FitState::go_on_with(Callbacks& callbacks, int rank) const {
   else if (const auto saved = Callbacks::saved_in(byte_span(callback_state_)); saved > 0 && rank == 0) say_no_callbacks(saved);
 }
 
-SKEIN_INLINE void FitState::load_together(Callbacks& callbacks, SavedTraining& training) const {
+SKEIN_INLINE void FitState::load_together(SavedTraining& training, const std::function<void()>& load) {
   std::exception_ptr error;
   try {
-    go_on_with(callbacks, training.rank());
+    load();
   } catch (...) { error = std::current_exception(); }
   const auto throw_own = [&] { std::rethrow_exception(error); };
   constexpr const char* cannot = "cannot give its callbacks the states of the loaded training";
@@ -131,8 +132,12 @@ SKEIN_INLINE void FitState::load_together(Callbacks& callbacks, SavedTraining& t
   }
 }
 
-SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, int rank) {
-  if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, rank);
+SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, SavedTraining& training) {
+  const auto load = [&] {
+    if (!callback_state_.empty() && callbacks.size() > 0) load_callbacks(callbacks, training.rank());
+  };
+  if (training.has_servers()) load();  // which do not serve now
+  else load_together(training, load);
   served();
 }
 

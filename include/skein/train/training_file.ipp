@@ -47,11 +47,12 @@ inline void check_optimizer(CheckpointReader& reader, const std::string& own, in
     there = std::max(there, number + 1);
   }
   if ((saved.empty() || theirs == ours) && there == arrays) return;
-  if (theirs == ours)
+  if (theirs == ours && theirs != "the optimizer")  // which is what one without describe() is called
     throw FileError(
         reader.path(), -1,
         text("the file has {} arrays of state a parameter ({}), this training's optimizer has {}; .momentum to or from "
-             "0, .amsgrad and .centered change their number: go on with the file's; load_weights(path) takes the "
+             "0, .amsgrad and .centered change their number, and transforms without describe(): go on with the file's; "
+             "load_weights(path) takes the "
              "weights alone",
              there, theirs, arrays));
   throw FileError(reader.path(), -1,

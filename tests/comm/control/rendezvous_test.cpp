@@ -249,9 +249,11 @@ TEST_CASE("ranks that were stopped while they met, for longer than the deadline,
   for (const support::Child& c : {early, late}) CHECK(support::wait_for(c) == "3");
 }
 
-TEST_CASE("a rank that is here when rank 0 looks for the last time is taken") {
+namespace {
+/// A rank that is there before rank 0 looks, once: what both say.
+std::string said_in_last_look() {
   const control::Listener listener({"127.0.0.1", 0});
-  const control::RankPlace place{1, 2, control::key_of("", secret), 20};
+  const control::RankPlace place{1, 2, control::key_of("", secret), 5};
   std::string said;
   std::thread one([&] {
     try {
@@ -263,11 +265,20 @@ TEST_CASE("a rank that is here when rank 0 looks for the last time is taken") {
   (void)::poll(&comes, 1, 20000);
   control::RankPlace of_zero = place;
   of_zero.rank = 0, of_zero.deadline = 1e-9;
+  std::string of_rank_0;
   try {
-    CHECK(control::detail::RankAcceptor(listener, of_zero, "here").run().size() == 2);
-  } catch (const sk::CommError& e) { FAIL_CHECK(e.what()); }
+    of_rank_0 = std::to_string(control::detail::RankAcceptor(listener, of_zero, "here").run().size());
+  } catch (const sk::CommError& e) { of_rank_0 = e.what(); }
   one.join();
-  CHECK(said == "met");
+  return of_rank_0 + ", " + said;
+}
+}  // namespace
+
+TEST_CASE("a rank that is here when rank 0 looks for the last time is taken") {
+  std::string said;
+  for (int attempt = 0; attempt < 5 && said != "2, met"; ++attempt)
+    said = said_in_last_look();  // it has a second to prove itself
+  CHECK(said == "2, met");
 }
 
 TEST_CASE("a rank that was started again takes the place of its process that ended; of two that live, both are told") {
