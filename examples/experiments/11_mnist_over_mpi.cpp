@@ -237,8 +237,7 @@ template <class Comm> int run(Comm& world, const Options& o) {
   if (world.rank() == 0) ex::check_outputs({.json = o.json, .record = o.record, .svg = o.svg});
   int status = 0;
   auto digits = sk::data::mnist_or_synthetic(o.data);
-  const bool smaller = o.samples > 0 && o.samples < digits.train.size();
-  if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
+  const bool smaller = ex::take_samples(digits, o.samples);
   const int most =
       o.processes.empty() ? world.size() : std::min(world.size(), *std::max_element(o.processes.begin(), o.processes.end()));
   ex::check_at_most("batch", o.batch, digits.train.size() / most, "samples of each rank", ex::more_samples(smaller));

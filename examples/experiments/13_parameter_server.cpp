@@ -370,8 +370,7 @@ void simulate(const Options& o, ex::Results& results) {
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     auto digits = sk::data::mnist_or_synthetic(o.data);
-    const bool smaller = o.samples > 0 && o.samples < digits.train.size();
-    if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
+    const bool smaller = ex::take_samples(digits, o.samples);
     ex::check_at_most("batch", o.batch, static_cast<long>(digits.train.size()) / o.workers,  // else their epochs had no step
                       "samples of each worker", ex::more_samples(smaller), "fewer workers");
     std::vector<Row> rows;

@@ -6,7 +6,6 @@
 // ctest expects: 3000 of its images to train and 500 to test
 // ctest on 2 ranks: --network lstm --samples 3000 --epochs 1 --accuracy 0.2
 // ctest expects: test accuracy
-#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -14,6 +13,7 @@
 #include <skein/mpi.hpp>
 #include <skein/skein.hpp>
 
+#include "support/flag_checks.hpp"
 #include "support/table.hpp"
 namespace sk = skein;
 namespace nn = skein::nn;
@@ -78,7 +78,7 @@ int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     sk::MpiComm world{argc, argv};
     auto digits = sk::data::mnist_or_synthetic(o.data);
-    if (o.samples > 0) digits.train = digits.train.take(o.samples), digits.test = digits.test.take(std::max(o.samples / 6, 1L));
+    ex::take_samples(digits, o.samples);
     ex::Table table{{"network", "parameters", "seconds", "test accuracy %"}};
     train<Dnn>(world, o, "dnn 784-256-128-10", digits, table);
     train<Cnn>(world, o, "cnn", digits, table);

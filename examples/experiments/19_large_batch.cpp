@@ -293,8 +293,7 @@ int main(int argc, char** argv) {
     ex::check_unused("svg", o.method == "none" && !o.svg.empty(), "with --method none");
     ex::check_outputs({.json = o.json, .svg = o.svg});
     auto set = sk::data::mnist_or_synthetic(o.data);
-    const bool smaller = o.samples > 0 && o.samples < set.train.size();
-    if (o.samples > 0) set.train = set.train.take(o.samples), set.test = set.test.take(std::max(o.samples / 6, 1L));
+    const bool smaller = ex::take_samples(set, o.samples);
     std::printf("LeNet-5 on %s: %ld images, %d epochs, %d seeds\n", set.source.c_str(), static_cast<long>(set.train.size()),
                 o.epochs, o.seeds);
     if (o.method != "none")

@@ -30,6 +30,13 @@ inline void check_at_most(const std::string& flag, long value, long most, const 
     throw skein::FlagError("--" + flag + " " + std::to_string(value) + " is more than the " + std::to_string(most) + " " + what +
                            ": give " + (most < 1 ? fewer : "a smaller one") + (more.empty() ? "" : ", or " + more));
 }
+/// Takes the first `samples` of what is trained with, and a sixth of them to test; all where there are 0. Returns whether that
+/// has made the set smaller.
+template <class TrainTest> bool take_samples(TrainTest& set, long samples) {
+  const bool smaller = samples > 0 && samples < set.train.size();
+  if (samples > 0) set.train = set.train.take(samples), set.test = set.test.take(std::max(samples / 6, 1L));
+  return smaller;
+}
 /// What gives a set more samples: nothing where --samples have not made it smaller.
 inline std::string more_samples(bool made_smaller) { return made_smaller ? "more --samples" : ""; }
 
