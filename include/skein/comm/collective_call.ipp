@@ -32,18 +32,16 @@ SKEIN_INLINE std::string public_calls_text(const std::vector<std::pair<int, Sign
   for (const auto& c : calls)
     if (is_known(c.second) && c.second.opens() && c.second.public_call() && !first) first = &c;
   if (!first) return {};
-  TextList others;
+  std::vector<int> others;
   std::string where;
-  int count = 0;
   for (const auto& [rank, s] : calls) {
     if (!is_known(s) || s.public_call() == first->second.public_call()) continue;
-    others.add(names.number(rank));
-    ++count;
+    others.push_back(names.number(rank));
     if (where.empty() && s.public_call()) where = "it is in " + std::string(public_call_names[s.public_call()]);
   }
-  if (count == 0) return {};
-  std::string text = not_called_text(first->second, (count > 1 ? "ranks " : "rank ") + others.text());
-  if (count == 1 && !where.empty()) text.replace(text.size() - 2, 2, "; " + where + ". ");
+  if (others.empty()) return {};
+  std::string text = not_called_text(first->second, ranks_text(others));
+  if (others.size() == 1 && !where.empty()) text.replace(text.size() - 2, 2, "; " + where + ". ");
   return text;
 }
 

@@ -110,6 +110,8 @@ class Deadline {
   void start();
   void stop() { running_ = false; }
   double waited();
+  /// Seconds until it is over; below 0 where it is.
+  double left() { return seconds_ - waited(); }
   /// The time since the last look counts whole: it went into a call that does not look.
   void count_whole() {
     if (running_) (void)clock_.now(1e18);

@@ -68,16 +68,16 @@ class Hdf5Array {
     constexpr int most = 10, most_links = 1000;
     const Hdf5Handle how(H5Pcreate(H5P_LINK_ACCESS), H5Pclose);
     H5Pset_elink_cb(how.get(), refuse_link, nullptr);
-    std::string names;
+    TextList names;
     for (int at = 0, found = 0; at < most_links && found <= most; ++at) {
       char name[256];
       const auto nth = static_cast<hsize_t>(at);
       if (H5Lget_name_by_idx(file, "/", H5_INDEX_NAME, H5_ITER_INC, nth, name, sizeof name, H5P_DEFAULT) < 0) break;  // the last
       const Hdf5Handle object(H5Oopen(file, name, how.get()), H5Oclose);
       if (object.get() < 0 || H5Iget_type(object.get()) != H5I_DATASET) continue;
-      names += (names.empty() ? "" : ", ") + (++found > most ? "..." : in_quotes(name));
+      names.add(++found > most ? "..." : in_quotes(name));
     }
-    return names;
+    return names.text();
   }
   /// What is said of a file that has no such array; the library's reason, which the message ends with, stays.
   static std::string says_no_array(hid_t file, const std::string& name) {

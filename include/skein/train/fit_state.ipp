@@ -109,27 +109,22 @@ SKEIN_INLINE void FitState::go_on_with(Callbacks& callbacks, int rank) const {
 }
 
 SKEIN_INLINE void FitState::load_together(SavedTraining& training, const std::function<void()>& load) {
-  std::exception_ptr error;
-  try {
-    load();
-  } catch (...) { error = std::current_exception(); }
-  const auto throw_own = [&] { std::rethrow_exception(error); };
+  FileFailure own;
+  own.note(load);
+  const auto throw_own = [&] { std::rethrow_exception(own.exception); };
   constexpr const char* cannot = "cannot give its callbacks the states of the loaded training";
-  try {
+  own.meet([&] {
     if (training.has_servers()) {  // which are serving
-      double failed[1] = {error ? 1.0 : 0.0};
+      double failed[1] = {own.failed() ? 1.0 : 0.0};
       training.reduce(failed);
-      if (error) throw_own();
+      if (own.failed()) throw_own();
       if (failed[0] > 0) throw CommError(text("fit: another rank {}: see its message", cannot));
       return;
     }
-    (void)agree_on_failure(training, {}, error ? reason_of(error) : "", throw_own, [&](int rank, const std::string& reason) {
+    (void)agree_on_failure(training, {}, own.reason, throw_own, [&](int rank, const std::string& reason) {
       return text("fit: rank {} {}: {}", rank, cannot, reason);
     });
-  } catch (const CommError&) {
-    if (error) throw_own();  // which may have left the others in a call of their own
-    throw;
-  }
+  });
 }
 
 SKEIN_INLINE void FitState::end_without_fit(Callbacks& callbacks, SavedTraining& training) {

@@ -21,12 +21,6 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 inline std::string_view weight_name(std::string_view section) { return section.substr(section.find('/') + 1); }
 inline bool is_weight(std::string_view section) { return section.starts_with("parameters/") || section.starts_with("buffers/"); }
-/// "32 x 10".
-template <class Numbers> std::string sizes_text(const Numbers& numbers, std::size_t count) {
-  TextList sizes(" x ");
-  for (std::size_t i = 0; i < count; ++i) sizes.add(numbers[i]);
-  return sizes.text();
-}
 /// The first of the faults, as one sentence.
 inline std::string listed(const std::vector<std::string>& faults) {
   constexpr std::size_t most = 6;
@@ -117,9 +111,8 @@ SKEIN_INLINE void check_weights(const CheckpointReader& reader, const std::strin
     const auto found = std::find_if(reader.sections().begin(), reader.sections().end(),
                                     [&](const SectionInfo& s) { return s.name == a.section; });
     if (found == reader.sections().end()) fault(a.section, "is in the model alone");
-    else if (!std::equal(found->extents.begin(), found->extents.end(), a.extents.e, a.extents.e + a.extents.rank))
-      fault(a.section, "is " + detail::sizes_text(found->extents, found->extents.size()) + " in the file and " +
-                           detail::sizes_text(a.extents.e, static_cast<std::size_t>(a.extents.rank)) + " in the model");
+    else if (!std::equal(found->extents.begin(), found->extents.end(), a.extents.begin(), a.extents.end()))
+      fault(a.section, text("is {} in the file and {} in the model", joined(found->extents, " x "), joined(a.extents, " x ")));
   }
   for (const SectionInfo& s : reader.sections())
     if (detail::is_weight(s.name) && weight_matches(options, s.name) &&

@@ -26,7 +26,7 @@ SKEIN_INLINE RankAcceptor::RankAcceptor(const Listener& listener, const RankPlac
 SKEIN_INLINE std::vector<Descriptor> RankAcceptor::run() {
   deadline_.start();
   while (came_ < place_.size - 1) {
-    const double left = place_.deadline - deadline_.waited();
+    const double left = deadline_.left();
     if (left > 0) wait(poll_milliseconds(deadline_, left));
     else if (!pending_.empty()) last_look_.start(), wait(poll_milliseconds(last_look_, 1));
     admit();
@@ -186,15 +186,14 @@ SKEIN_INLINE std::vector<Try> invited(const std::string& said) {
 /// coordinator. Throws its verdict.
 inline Descriptor try_to_join(const Try& t, const RankPlace& place, const Nonce& process, double patience, Deadline& deadline,
                               std::string& why) {
-  const auto left = [&] { return deadline.limit() - deadline.waited(); };
-  Descriptor d = try_connect(t.at, std::min(3.0, std::max(0.05, left())), deadline, why);
+  Descriptor d = try_connect(t.at, std::min(3.0, std::max(0.05, deadline.left())), deadline, why);
   if (!d) return {};
   FrameReader reader;
   const Hello hello{place.rank, place.size, t.key.tag(), process};
   std::optional<Frame> f;
   try {
     (void)write_all(d.get(), encode({Kind::Hello, 0, 0, 0, pack(hello)}), 2);
-    f = read_frame(d, reader, std::min(patience, std::max(0.5, left())), deadline);
+    f = read_frame(d, reader, std::min(patience, std::max(0.5, deadline.left())), deadline);
     if (f && f->kind == Kind::Fail) return why = f->payload, Descriptor();
     const std::optional<Heard> heard = f && f->kind == Kind::Heard ? unpack_heard(f->payload) : std::nullopt;
     if (!heard) return why = t.at.text() + " answers, but not as this job's coordinator", Descriptor();
@@ -250,9 +249,7 @@ SKEIN_INLINE std::unique_ptr<Client> join_at(const std::function<std::vector<Try
       throw CommError(
           skein::text("rank {} did not find rank 0 at {} within {} ({}): does rank 0 run, and may this machine reach it",
                       place.rank, where, seconds_text(place.deadline), why));
-    for (double end = deadline.waited() + interval, left = interval; left > 0 && !deadline.over(); left = end - deadline.waited())
-      std::this_thread::sleep_for(
-          std::min<std::chrono::duration<double>>(deadline.sleep_interval(), std::chrono::duration<double>(left)));
+    std::this_thread::sleep_for(std::chrono::milliseconds(poll_milliseconds(deadline, std::min(interval, deadline.left()))));
     interval = std::min(0.25, interval * 1.5);
   }
 }
