@@ -106,8 +106,9 @@ if(SKEIN_HAS_mpi)
     get_filename_component(name "${source}" NAME_WE)
     foreach(ranks 1 2 3)
       skein_mpirun(start ${ranks})
+      skein_processors(processors ${ranks})
       add_test(NAME distributed.on_host.${name}.${ranks} COMMAND ${start} $<TARGET_FILE:test_distributed_on_host> -\# "[#${name}]" -w NoTests)
-      set_tests_properties(distributed.on_host.${name}.${ranks} PROPERTIES LABELS "unit;mpi;cuda" TIMEOUT 400 PROCESSORS ${ranks}
+      set_tests_properties(distributed.on_host.${name}.${ranks} PROPERTIES LABELS "unit;mpi;cuda" TIMEOUT 400 PROCESSORS ${processors}
         ENVIRONMENT "SKEIN_DATA=${SKEIN_DATA_DIR};SKEIN_TEST_DEADLINE=300")
     endforeach()
   endforeach()
