@@ -53,7 +53,7 @@ endfunction()
 function(skein_private_program target prefix)
   skein_private(${target})
   if(SKEIN_QUICK_EXAMPLES AND NOT prefix STREQUAL "bench")
-    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU>>:-Og>)
+    target_compile_options(${target} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>>:-O1>)
   endif()
 endfunction()
 
