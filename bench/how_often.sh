@@ -9,8 +9,12 @@ cd "$(dirname "$0")/.."
 experiment_begin 09_how_often_to_synchronize "$@"
 network=()                                                    # of threads alone: processes have one of their own
 [ $quick -eq 1 ] && network=(--slow-epochs 5) && rest=(--samples 8000 --batch 100 --target 1 --grain 100 --seeds 1 "${rest[@]}")
-"$program" --ranks 4 --svg build/how_often "${network[@]}" "${json_flags[@]}" "${rest[@]}"
+experiment_draws build/how_often
+"$program" --ranks 4 "${svg_flags[@]}" "${network[@]}" "${json_flags[@]}" "${rest[@]}"
 [ $quick -eq 1 ] || rest=(--seeds 1 "${rest[@]}")
-ranks_start 4
-echo "-- over 4 processes, $ranks_placing"
-"${start[@]}" "$program" --processes "${rest[@]}"
+ranks=$(experiment_value ranks 4)
+experiment_without ranks slow-epochs latency bandwidth           # of threads
+experiment_draws build/how_often _processes
+ranks_start "$ranks"
+echo "-- over $ranks processes, $ranks_placing"
+"${start[@]}" "$program" --processes "${svg_flags[@]}" "${left[@]}"

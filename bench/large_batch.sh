@@ -8,4 +8,10 @@ cd "$(dirname "$0")/.."
 experiment_begin 19_large_batch "$@"
 settings=(--epochs 10 --batches 128,256,512,1024,2048,4096,8192 --seeds 3 --memory 1024)
 [ $quick -eq 1 ] && settings=(--epochs 2 --batches 128,512 --seeds 1 --samples 12800 --memory 64)
-"$program" --svg build/large_batch "${json_flags[@]}" "${settings[@]}" "${rest[@]}"
+if [ "$(experiment_value method all)" = none ]; then             # nothing is trained, nor drawn
+  settings=(--memory $([ $quick -eq 1 ] && echo 64 || echo 1024))
+  experiment_draws ""
+else
+  experiment_draws build/large_batch
+fi
+"$program" "${svg_flags[@]}" "${json_flags[@]}" "${settings[@]}" "${rest[@]}"

@@ -9,10 +9,12 @@ cd "$(dirname "$0")/.."
 . scripts/ranks.sh                                              # may run as root, and says so to mpirun
 experiment_begin 11_mnist_over_mpi "$@"
 [ $quick -eq 1 ] && rest=(--samples 6000 "${rest[@]}")
-for network in logistic lenet; do
+experiment_without network
+for network in $(experiment_value network "logistic lenet"); do
   rounds=10
   [ $network = logistic ] && rounds=40                          # an epoch is a tenth of LeNet's
   [ $quick -eq 1 ] && rounds=$((rounds / 2))
+  experiment_draws build/mnist_over_mpi _$network
   mpirun --oversubscribe --bind-to none -n 4 "$program" --network $network --processes 1,2,4 --rounds $rounds \
-    --svg "build/mnist_over_mpi_$network" "${json_flags[@]}" "${rest[@]}"
+    "${svg_flags[@]}" "${json_flags[@]}" "${left[@]}"
 done

@@ -8,8 +8,12 @@ cd "$(dirname "$0")/.."
 . scripts/ranks.sh
 experiment_begin 13_parameter_server "$@"
 [ $quick -eq 1 ] && rest=(--seconds 1 --seeds 1 --simulate 16 --target 0.5 "${rest[@]}")
-"$program" --workers 4 --svg build/parameter_server "${json_flags[@]}" "${rest[@]}"
+experiment_draws build/parameter_server
+"$program" --workers 4 "${svg_flags[@]}" "${json_flags[@]}" "${rest[@]}"
 [ $quick -eq 1 ] && exit 0
-ranks_start 6
-echo "-- over 6 processes, $ranks_placing"
-"${start[@]}" "$program" --processes --workers 4 --seeds 1 --simulate 0 "${rest[@]}"
+ranks=$(($(experiment_value workers 4) + 2))                     # two of them serve
+experiment_without simulate compute latency bandwidth            # what is simulated is the same over processes
+experiment_draws build/parameter_server _processes
+ranks_start $ranks
+echo "-- over $ranks processes, $ranks_placing"
+"${start[@]}" "$program" --processes --workers 4 --seeds 1 "${svg_flags[@]}" "${left[@]}" --simulate 0

@@ -8,8 +8,15 @@ cd "$(dirname "$0")/.."
 . bench/support/experiment.sh
 . scripts/ranks.sh                                              # may run as root, and says so to mpirun
 experiment_begin 12_pipeline "$@"
-[ $quick -eq 1 ] && rest=(--rounds 15 "${rest[@]}")
 # Tasks that sleep: four ranks on two cores, and nothing but the table decides how long a step takes.
-"$program" --threads-as-ranks 4 --stages 4 --network mlp --batch 64 --dilate 5 --rounds 4 --steps 1 --svg build/pipeline_dilated "${json_flags[@]}"
-"$program" --threads-as-ranks 2 --svg build/pipeline_threads "${json_flags[@]}" "${rest[@]}"
-mpirun --oversubscribe --bind-to none -n 2 "$program" --svg build/pipeline --epochs 2 --samples 60000 "${json_flags[@]}" "${rest[@]}"
+experiment_without threads-as-ranks stages network epochs
+experiment_draws build/pipeline _dilated
+"$program" --threads-as-ranks 4 --stages 4 --network mlp --batch 64 --dilate 5 --rounds 4 --steps 1 "${svg_flags[@]}" "${json_flags[@]}" "${left[@]}"
+[ $quick -eq 1 ] && rest=(--rounds 15 "${rest[@]}")
+experiment_draws build/pipeline _threads
+"$program" --threads-as-ranks 2 "${svg_flags[@]}" "${json_flags[@]}" "${rest[@]}"
+training=(--samples 60000)
+case ,$(experiment_value network mlp,lenet),-,$(experiment_value stages 2,4), in *,lenet,*-*,2,*) training+=(--epochs 2) ;; esac    # it trains no other
+experiment_without threads-as-ranks
+experiment_draws build/pipeline
+mpirun --oversubscribe --bind-to none -n 2 "$program" "${svg_flags[@]}" "${training[@]}" "${json_flags[@]}" "${left[@]}"

@@ -8,4 +8,5 @@ cd "$(dirname "$0")/.."
 . scripts/ranks.sh                                              # may run as root, and says so to mpirun
 experiment_begin 10_processes_and_cores "$@"
 [ $quick -eq 1 ] && rest=(--rounds 10 "${rest[@]}")
-mpirun --oversubscribe --bind-to none -n 8 "$program" --svg build/processes_and_cores "${json_flags[@]}" "${rest[@]}"
+experiment_draws build/processes_and_cores
+mpirun --oversubscribe --bind-to none -n 8 "$program" "${svg_flags[@]}" "${json_flags[@]}" "${rest[@]}"

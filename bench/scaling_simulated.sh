@@ -7,4 +7,5 @@ cd "$(dirname "$0")/.."
 . bench/support/experiment.sh
 experiment_begin 14_scaling_simulated "$@"
 [ $quick -eq 1 ] && rest=(--rounds 20 --seeds 2 --epochs 10 "${rest[@]}")
-"$program" --svg build/scaling "${json_flags[@]}" "${rest[@]}"
+experiment_draws build/scaling
+"$program" "${svg_flags[@]}" "${json_flags[@]}" "${rest[@]}"

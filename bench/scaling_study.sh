@@ -14,5 +14,6 @@ trap 'rm -f "$record"' EXIT
 for n in 1 2 4; do
   [ "$n" -gt "$(nproc)" ] && break
   ranks_start "$n"
-  "${start[@]}" "$program" --threads 1 --record "$record" --svg build/scaling_study "${rest[@]}"
+  experiment_draws build/scaling_study                          # of all numbers of ranks so far
+  "${start[@]}" "$program" --threads 1 --record "$record" "${svg_flags[@]}" "${rest[@]}"
 done

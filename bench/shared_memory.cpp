@@ -41,12 +41,6 @@ template <class Comm> std::vector<typename Ranks<Comm>::Work> works(Comm& comm, 
   }
   return all;
 }
-std::string size_in_words(long bytes) {
-  const bool binary = bytes % 1024 == 0;
-  const long kilo = binary ? 1024 : 1000;
-  return bytes < kilo * kilo ? std::to_string(bytes / kilo) + (binary ? " KiB" : " kB")
-                             : std::to_string(bytes / kilo / kilo) + (binary ? " MiB" : " MB");
-}
 
 void processes(Report& report, Ranks<sk::MpiComm>& ranks, const std::vector<long>& sizes, Plan plan) {
   constexpr const char* what[] = {"foreign buffers", "shared gradients"};

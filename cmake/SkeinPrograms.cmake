@@ -5,10 +5,7 @@
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
-set(SKEIN_DATA_DIR "$ENV{SKEIN_DATA}" CACHE PATH "Data sets that tests and examples read; synthetic data where there are none")
-if(NOT SKEIN_DATA_DIR AND IS_DIRECTORY "${PROJECT_SOURCE_DIR}/../shared/data")
-  get_filename_component(SKEIN_DATA_DIR "${PROJECT_SOURCE_DIR}/../shared/data" ABSOLUTE)
-endif()
+include(SkeinDataFolder)
 
 find_program(SKEIN_CCACHE ccache)
 if(SKEIN_HAS_mpi)

@@ -2,13 +2,21 @@
 // What the figures of the benches rest on: a machine that cannot measure is found out, and so is a result that is wrong.
 #include <catch2/catch.hpp>
 
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <memory>
 #include <random>
 #include <string>
 #include <vector>
 
+#include <support/temporary_folder.hpp>
+
 #include "../bench/support/apart.hpp"
+#include "../bench/support/peer.hpp"
+#include "../bench/support/report.hpp"
 #include "../bench/support/slices.hpp"
 
 namespace {
@@ -45,4 +53,45 @@ TEST_CASE("bench: a result of NaNs is not right, whatever came before and after"
   CHECK_FALSE(bench::larger(nan, 1) <= 1e30);
   CHECK_FALSE(bench::larger(1, nan) <= 1e30);
   CHECK(bench::larger(2, -3) == 3);
+}
+
+TEST_CASE("Bytes are named by a unit of which they are a whole number", "[bench]") {
+  CHECK(bench::size_in_words(40'000) == "40 kB");
+  CHECK(bench::size_in_words(64 << 10) == "64 KiB");
+  CHECK(bench::size_in_words(4'000'000) == "4 MB");
+  CHECK(bench::size_in_words(16'000'000) == "16 MB");  // 15.26 MiB, though a whole number of KiB
+  CHECK(bench::size_in_words(16 << 20) == "16 MiB");
+}
+
+TEST_CASE("Figures of a quick run say so where they are kept", "[bench]") {
+  const support::TemporaryFolder folder;
+  for (const bool quick : {false, true}) {
+    const std::string file = folder / (quick ? "quick.jsonl" : "whole.jsonl");
+    bench::Report report("step", {.quick = quick, .json = file});
+    report.add({.metric = "a step", .ours = 1.0, .note = "of LeNet"});
+    CHECK(report.finish() == 0);
+    std::string line;
+    std::getline(std::ifstream(file), line);
+    CHECK_THAT(line, Catch::Contains(quick ? "\"of LeNet; quick; load " : "\"of LeNet; load "));
+  }
+}
+
+TEST_CASE("A peer's Python without a slash in its name is looked for in PATH", "[bench]") {
+  const support::TemporaryFolder folder;
+  const std::string program = folder / "skein_stand_in_python", path = std::getenv("PATH");
+  std::ofstream(program) << "#!/bin/sh\necho ready\nwhile read -r request; do echo 2 3; done\n";
+  std::filesystem::permissions(program, std::filesystem::perms::owner_all);
+  const char* const python = std::getenv("SKEIN_PEER_PYTHON");
+  const std::string before = python ? python : "";
+  setenv("PATH", (std::filesystem::path(program).parent_path().string() + ":" + path).c_str(), 1);
+  setenv("SKEIN_PEER_PYTHON", "skein_stand_in_python", 1);
+  {
+    bench::Peer peer("none.py", {});
+    const bench::Slice slice = peer.run(1);
+    CHECK((slice.wall == 2 && slice.cpu == 3));
+  }
+  std::signal(SIGPIPE, SIG_DFL);  // Peer ignores it
+  setenv("PATH", path.c_str(), 1);
+  if (python) setenv("SKEIN_PEER_PYTHON", before.c_str(), 1);
+  else unsetenv("SKEIN_PEER_PYTHON");
 }

@@ -281,7 +281,7 @@ endforeach()
 # ---- the house's own rules
 list(JOIN registered "\n" registered_lines)
 file(GENERATE OUTPUT "${PROJECT_BINARY_DIR}/registered_tests.txt" CONTENT "${registered_lines}\n")
-foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links option_tables laws header_tests formatted switches reference program_lines umbrella_names script_help script_paths script_words setup_script vendor_script bench_script)
+foreach(rule include_rules sources_registered licence_lines doc_snippets doc_links option_tables laws header_tests formatted switches reference program_lines umbrella_names script_help script_paths script_words setup_script vendor_script bench_script data_folder)
   add_test(NAME house.${rule} COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py"
            "${PROJECT_SOURCE_DIR}" "${PROJECT_BINARY_DIR}/registered_tests.txt")
   add_test(NAME house.${rule}.self_test COMMAND ${Python3_EXECUTABLE} "${CMAKE_CURRENT_SOURCE_DIR}/house/${rule}.py" --self-test)

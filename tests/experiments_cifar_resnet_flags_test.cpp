@@ -112,6 +112,9 @@ TEST_CASE("Flags that do nothing beside others are refused", "[experiments]") {
     refused({"--optimizer=lamb", flag}, name + " does nothing with --optimizer lamb: leave it out");
     if (name != "--inverse-rank") experiments::check_flags(with({"--optimizer=all", flag}), false);
   }
+  refused({"--optimizer=lamb", "--momentum=0.5"}, "--momentum does nothing with --optimizer lamb: leave it out");
+  for (const char* optimizer : {"sgd", "lars", "kfac", "all"})
+    experiments::check_flags(with({std::string("--optimizer=") + optimizer, "--momentum=0.5"}), false);
   refused({"--batch=4", "--global-batch=8"}, "--batch does nothing beside --global-batch: leave it out");
 }
 

@@ -32,6 +32,12 @@ TEST_CASE("A batch that no step can have is refused", "[experiments]") {
                     Catch::EndsWith("the 0 samples of each worker: give fewer workers"));
 }
 
+TEST_CASE("A title says of a smaller set how much of it there is, and not where it was found", "[experiments]") {
+  CHECK(ex::data_in_words("MNIST from /data/mnist", 600) == "MNIST, the first 600 images");
+  CHECK(ex::data_in_words("synthetic digits (MNIST was not found)", 0) == "synthetic digits");
+  CHECK(ex::first_images(0).empty());
+}
+
 TEST_CASE("A batch of all ranks has equal shares", "[experiments]") {
   CHECK(ex::batch_of_rank(128, 0, 4) == 128);
   CHECK(ex::batch_of_rank(128, 256, 4) == 64);

@@ -77,7 +77,7 @@ class Peer {
       std::vector<char*> argv;
       for (std::string& a : arguments) argv.push_back(a.data());
       argv.push_back(nullptr);
-      execv(argv[0], argv.data());
+      execvp(argv[0], argv.data());  // a name without a slash is looked for in PATH, as scripts/bench does
       _exit(127);
     }
     setpgid(child_, child_);

@@ -86,6 +86,12 @@ inline std::string number(double v) {
   std::snprintf(text, sizeof text, std::fabs(v) >= 1000 && std::fabs(v) < 1e12 ? "%.0f" : "%.4g", v);
   return text;
 }
+/// A whole number of kB, KiB, MB or MiB: the binary unit where the bytes are whole ones of it.
+inline std::string size_in_words(long bytes) {
+  const bool kilo = bytes < 1'000'000, binary = bytes % (kilo ? 1L << 10 : 1L << 20) == 0;
+  const long unit = kilo ? (binary ? 1L << 10 : 1000) : (binary ? 1L << 20 : 1'000'000);
+  return std::to_string(bytes / unit) + (kilo ? binary ? " KiB" : " kB" : binary ? " MiB" : " MB");
+}
 inline std::string in_words(const Goal& g) {
   std::string t = g.bound ? number(*g.bound) : "";
   if (g.of_floor) t += (t.empty() ? "" : " or ") + number(*g.of_floor) + " f";
@@ -140,16 +146,17 @@ class Report {
   [[nodiscard]] int finish(bool right = true) {
     const double after = load();
     std::cout << "load " << number(before_) << " before, " << number(after) << " after" << std::endl;
-    if (!options_.json.empty()) right = write_lines("load " + number(before_) + " to " + number(after)) && right;
+    if (!options_.json.empty())
+      right = write_lines((quick() ? "quick; load " : "load ") + number(before_) + " to " + number(after)) && right;
     return right ? 0 : 1;
   }
 
  private:
-  bool write_lines(const std::string& loads) {
+  bool write_lines(const std::string& run) {
     errno = 0;
     std::ofstream out(options_.json, std::ios::app);
     for (Line& l : lines_) {
-      l.add(loads);
+      l.add(run);
       write(out, l);
     }
     if (out.flush()) return true;

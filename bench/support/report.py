@@ -51,7 +51,7 @@ def number(value):
 
 class Report:
     def __init__(self, bench, options):
-        self.bench, self.json, self.lines, self.before = bench, options.json, [], os.getloadavg()[0]
+        self.bench, self.json, self.quick, self.lines, self.before = bench, options.json, options.quick, [], os.getloadavg()[0]
         self.note = ""
         print(f"this machine: load {self.before:.2f}" + ("; quick" if options.quick else ""))
 
@@ -87,6 +87,6 @@ class Report:
         if self.json:
             with open(self.json, "a") as out:
                 for line in self.lines:
-                    line["note"] += ("; " if line["note"] else "") + f"load {self.before:.2f} to {after:.2f}"
+                    line["note"] += ("; " if line["note"] else "") + ("quick; " if self.quick else "") + f"load {self.before:.2f} to {after:.2f}"
                     line["note"] += ("; " if self.note else "") + self.note
                     out.write(json.dumps(line) + "\n")

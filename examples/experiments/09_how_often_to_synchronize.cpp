@@ -6,6 +6,11 @@
 // ctest: --ranks 2 --samples 2000 --batch 100 --epochs 24 --target 4.6 --grain 4 --seeds 2 --slow-epochs 1 --svg how_often
 // ctest on 2 ranks: --processes --samples 2000 --batch 100 --epochs 8 --target 4.6 --grain 4 --seeds 1
 // ctest expects: all ranks have the same weights
+// ctest: --epochs 1 --seeds 1 --slow-epochs 0
+// ctest expects: in parentheses the tutorial's.*[(]1320[)]
+// ctest: --epochs 1 --seeds 1 --slow-epochs 0 --grain 1
+// ctest: --epochs 1 --seeds 1 --slow-epochs 0 --lr 0.004
+// ctest expects: 1 seeds.this machine
 // ctest: --processes --latency 5
 // ctest expects: --latency does nothing with --processes
 // ctest: --samples 2000
@@ -203,13 +208,12 @@ double floor_seconds(const Options& o, double epochs) {
 
 int say(const std::vector<Row>& table, const Options& o) {
   // The tutorial's figures are of its own settings: they stand beside ours only there.
-  const bool same = o.samples == 80'000 && o.batch == 1000 && o.ranks == 4 && o.target == 0.05;
+  const bool same =
+      o.samples == 80'000 && o.batch == 1000 && o.ranks == 4 && o.target == 0.05 && o.lr == Options{}.lr && o.grain == 1000;
   const auto theirs = [&](double figure) { return same ? " (" + ex::cell(figure) + ")" : std::string(); };
-  std::printf(
-      "%ld samples on %d ranks that are %s, batch %ld a rank, rate %g, %d cores, %d seeds; in parentheses the tutorial's, on "
-      "four cores\n",
-      o.samples, o.ranks, o.processes ? "processes" : "threads", o.batch, static_cast<double>(o.lr), sk::available_cores(),
-      o.seeds);
+  std::printf("%ld samples on %d ranks that are %s, batch %ld a rank, rate %g, %d cores, %d seeds%s\n", o.samples, o.ranks,
+              o.processes ? "processes" : "threads", o.batch, static_cast<double>(o.lr), sk::available_cores(), o.seeds,
+              same ? "; in parentheses the tutorial's, on four cores" : "");
   ex::Table t{{"gradients every", "s / 1000 epochs", "epochs to " + ex::cell(o.target), "seconds",
                "at the grain of " + std::to_string(o.grain), "seconds", "loss then", "of the averaged model", "floor",
                "slowed: s / 1000 epochs", "seconds"}};
@@ -258,6 +262,7 @@ int say(const std::vector<Row>& table, const Options& o) {
     line.add(line.accepted ? ex::cell(reached.mean) + " epochs, deviation " + ex::cell(seconds.deviation) + " s" +
                                  (same ? "; the tutorial's " + ex::cell(r.tutorial_seconds) + " s" : "")
                            : "not every seed reached it in " + std::to_string(o.epochs) + " epochs");
+    if (!same) line.add(std::to_string(o.samples) + " samples, batch " + std::to_string(o.batch) + " a rank");
     results.add(line);
   }
   if (std::isfinite(table.back().slow_per_thousand))

@@ -7,9 +7,12 @@
 //     12_pipeline --threads-as-ranks 4 --stages 4 --network mlp --dilate 5 --rounds 3 --steps 1
 // ctest: --threads-as-ranks 2 --network mlp --batch 64 --rounds 2 --samples 600 --svg pipeline
 // ctest on 2 ranks: --network lenet --batch 32 --rounds 2 --samples 600 --epochs 1
-// ctest expects: every synchronous schedule has the losses of one core
+// ctest expects: first 600 images.*every synchronous schedule has the losses of one core
 // ctest: --threads-as-ranks 3
 // ctest expects: 3 ranks: give a number of them that divides one of --stages
+// ctest: --threads-as-ranks 2 --network mlp --epochs 3
+// ctest: --threads-as-ranks 2 --stages 4 --epochs 3
+// ctest expects: --epochs does nothing without LeNet in 2 stages
 // ctest: --threads-as-ranks 2 --samples 200
 // ctest expects: --batch 256 is more than the 200 samples
 #include <algorithm>
@@ -125,7 +128,7 @@ template <class Pipeline, class Input> Outcomes measure(World& world, const Opti
   const bool smaller = o.samples < digits.train.size();
   digits.train = digits.train.take(o.samples);
   ex::check_at_most("batch", o.batch, digits.train.size(), "samples", ex::more_samples(smaller));
-  out.source = digits.source;
+  out.source = digits.source + ex::first_images(smaller ? o.samples : 0);
   sk::data::Loader<float> loader(digits.train, {.batch = o.batch, .seed = sk::Seed{1}});
   const auto epoch = loader.epoch(0);
   const sk::data::Batch<float> batch = *epoch.begin();
@@ -343,6 +346,8 @@ int main(int argc, char** argv) {
       if (s == 3) throw sk::FlagError("--stages takes 2, 4 or both");
     ex::check_distinct("network", o.networks);
     ex::check_distinct("stages", o.stages);
+    const auto has = [](const auto& values, const auto& value) { return std::count(values.begin(), values.end(), value) > 0; };
+    ex::check_unused("epochs", o.epochs > 0 && !(has(o.networks, "lenet") && has(o.stages, 2)), "without LeNet in 2 stages");
     int status = 0;
     if (o.threads_as_ranks > 0) {
       sk::SlowNetwork network({.near = {1e-4, 1e-10}, .far = {1e-4, 1e-10}, .node = 1});  // of dilated runs

@@ -6,7 +6,11 @@
 // and on more workers over a network: from how many on the link of one server, two, four is full, and what a ring does there.
 // ctest: --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 4 --svg servers --target 0
 // ctest on 3 ranks: --processes --workers 2 --seconds 0.15 --seeds 1 --step 2 --samples 2000 --simulate 0 --target 0
-// ctest expects: every policy reached
+// ctest expects: first 2000 images.*every policy reached
+// ctest: --simulate 0 --compute 5
+// ctest expects: --compute does nothing with --simulate 0
+// ctest: --processes --simulate 0 --latency 5
+// ctest expects: --latency does nothing with --simulate 0
 // ctest: --workers 2 --samples 60 --batch 31 --seconds 0.1 --seeds 1 --simulate 0
 // ctest: --processes --samples 60 --batch 10 --seconds 0.1 --seeds 1 --simulate 0
 // ctest expects: --batch 31 is more than the 30 samples of each worker|mpirun has started 1 of the 6 processes
@@ -194,13 +198,16 @@ template <class Comm> std::vector<Row> measure(Comm& world, const Options& o, co
   return rows;
 }
 
-void say(const std::vector<Row>& rows, const Options& o, const std::string& source, ex::Results& results) {
-  std::printf("LeNet on %s: %d workers that are %s, batch %ld a worker, %g s a training, %d seeds; cores: %d\n", source.c_str(),
-              o.workers, o.processes ? "processes" : "threads", o.batch, o.seconds, o.seeds, sk::available_cores());
+/// `first`: so many samples of the source were trained with; 0: all.
+void say(const std::vector<Row>& rows, const Options& o, const std::string& source, long first, ex::Results& results) {
+  const std::string data = ex::data_in_words(source, first);
+  std::printf("LeNet on %s%s: %d workers that are %s, batch %ld a worker, %g s a training, %d seeds; cores: %d\n", source.c_str(),
+              ex::first_images(first).c_str(), o.workers, o.processes ? "processes" : "threads", o.batch, o.seconds, o.seeds,
+              sk::available_cores());
   std::printf("a step takes %g ms and more, where worker 1 is slow, or each in turn, %g ms\n", o.step, o.step * o.slow);
   ex::Table t{{"policy", "gradients / s", "accuracy", "one slow: / s", "of even", "simulated", "accuracy", "staleness, mean",
                "most", "ahead at most", "server busy", "in turn: / s", "of even", "accuracy"}};
-  sk::draw::Plot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers",
+  sk::draw::Plot plot{.title = "Gradients a second of " + std::to_string(o.workers) + " workers, " + data,
                       .x_label = "policy",
                       .y_label = "gradients a second"};
   plot.series = {{.name = "all alike"}, {.name = "one " + ex::cell(o.slow) + " times slower"}, {.name = "each in turn"}};
@@ -233,7 +240,7 @@ void say(const std::vector<Row>& rows, const Options& o, const std::string& sour
                   .ours = share,
                   .unit = "of all alike",
                   .threads = o.workers};
-    line.add("accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " +
+    line.add(data + ": accuracy " + ex::cell(ex::mean_and_deviation(accuracy).mean) + ", with the slow one " +
              ex::cell(ex::mean_and_deviation(then).mean) + "; where each is slow in turn " + ex::cell(in_turn) +
              " of the gradients; simulated: the slow one leaves " + ex::cell(r.simulated));
     results.add(line);
@@ -365,10 +372,20 @@ void simulate(const Options& o, ex::Results& results) {
   if (!o.svg.empty()) plot.write(o.svg + "_simulated.svg"), std::printf("drawn: %s_simulated.svg\n", o.svg.c_str());
 }
 
+/// Throws FlagError for what a run without a simulated network does not look at.
+void check_unused_flags(const Options& o) {
+  const Options usual;
+  const bool simulates = o.simulate > 0;
+  ex::check_unused("compute", !simulates && o.compute != usual.compute, "with --simulate 0");
+  ex::check_unused("latency", !simulates && o.latency != usual.latency, "with --simulate 0");
+  ex::check_unused("bandwidth", !simulates && o.bandwidth != usual.bandwidth, "with --simulate 0");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
+    check_unused_flags(o);
     auto digits = sk::data::mnist_or_synthetic(o.data);
     const bool smaller = ex::take_samples(digits, o.samples);
     ex::check_at_most("batch", o.batch, static_cast<long>(digits.train.size()) / o.workers,  // else their epochs had no step
@@ -377,7 +394,7 @@ int main(int argc, char** argv) {
     const auto end = [&] {
       ex::Results results("parameter_server", {.json = o.json});
       if (o.simulate > 0) simulate_the_slow_one(rows, o);
-      say(rows, o, digits.source, results);
+      say(rows, o, digits.source, smaller ? o.samples : 0, results);
       if (o.simulate > 0) simulate(o, results);
       return results.finish();
     };

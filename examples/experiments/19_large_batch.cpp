@@ -10,9 +10,16 @@
 // ctest: --samples 1280 --epochs 2 --batches 64,256 --seeds 2 --memory 24 --seconds 0.01 --svg large_batch
 // ctest expects: largest batch in 24 MiB.*of the best
 // ctest: --samples 256 --epochs 4 --batches 16 --seeds 2 --memory 8 --seconds 0.01 --method sgd --lr 1000 --json lost.json
-// ctest expects: sgd, batch 16, best test accuracy: .*of 2 diverged
+// ctest expects: LeNet-5 on [a-zA-Z ]+, the first 256 images, 4 epochs, sgd, batch 16, best test accuracy: .*of 2 diverged
 // ctest: --method sgd --lr 0
 // ctest expects: --lr is "0": a number from 1e-12 to 1000 is wanted
+// ctest: --method sgd --lars-lr 2
+// ctest: --method sgd --warmup 2
+// ctest: --method linear --damping 0.2
+// ctest: --method kfac --lr 0.1
+// ctest: --method lamb --momentum 0.5
+// ctest: --method none --epochs 9
+// ctest expects: --(lars-lr|warmup|damping|lr|momentum|epochs) does nothing with --method (sgd|linear|kfac|lamb|none)
 // ctest: --batches 64,64
 // ctest expects: --batches has 64 twice
 // ctest: --method none --svg large_batch
@@ -112,7 +119,11 @@ template <class Optimizer> double train(const Options& o, const sk::data::Source
 
 class Study {
  public:
-  Study(const Options& o, const sk::data::SourcedTrainTest& set) : o_(&o), set_(&set) {}
+  /// `first`: so many samples of the set's source are in it; 0: all.
+  Study(const Options& o, const sk::data::SourcedTrainTest& set, long first)
+      : o_(&o), set_(&set),
+        job_("LeNet-5 on " + (o.data.empty() ? ex::data_in_words(set.source, first) : set.source + ex::first_images(first)) +
+             ", " + std::to_string(o.epochs) + " epochs") {}  // of a folder that was named: it may have another set
   void run() {
     for (const int batch : o_->batches) {
       const double scale = static_cast<double>(batch) / static_cast<double>(o_->base_batch);
@@ -129,15 +140,14 @@ class Study {
   }
   void report(ex::Results& results) const {
     std::vector<std::string> heads{"batch", "steps"};
-    sk::draw::Plot plot{.title = "LeNet-5, " + std::to_string(o_->epochs) + " epochs, whatever the batch",
-                        .x_label = "samples of a step",
-                        .y_label = "best test accuracy",
-                        .log_x = true};
+    sk::draw::Plot plot{
+        .title = job_ + ", whatever the batch", .x_label = "samples of a step", .y_label = "best test accuracy", .log_x = true};
     for (const Outcome& one : outcomes_) {
       if (one.batch == outcomes_.front().batch) heads.push_back(one.method), plot.series.push_back({.name = one.method});
       const auto series =
           std::find_if(plot.series.begin(), plot.series.end(), [&](const auto& s) { return s.name == one.method; });
-      ex::Line line{.metric = one.method + ", batch " + std::to_string(one.batch) + ", best test accuracy", .unit = ""};
+      ex::Line line{.metric = job_ + ", " + one.method + ", batch " + std::to_string(one.batch) + ", best test accuracy",
+                    .unit = ""};
       if (const auto trained = ex::numbers_of(one.accuracies); !trained.empty()) {
         const ex::MeanAndDeviation m = ex::mean_and_deviation(trained);
         series->x.push_back(one.batch), series->y.push_back(m.mean), series->error.push_back(m.deviation);
@@ -170,6 +180,7 @@ class Study {
 
   const Options* o_;
   const sk::data::SourcedTrainTest* set_;
+  std::string job_;  // the network, the data and the epochs, for titles and metrics
   std::vector<Outcome> outcomes_;
 };
 
@@ -285,12 +296,36 @@ void study_memory(const Options& o, ex::Results& results) {
   study_rates(o, largest, results);
 }
 
+/// Throws FlagError for what the methods that are chosen do not look at.
+void check_unused_flags(const Options& o) {
+  const Options usual;
+  const auto of = [&](const std::vector<std::string>& methods, const char* flag, bool given) {
+    const bool used = o.method == "all" || std::find(methods.begin(), methods.end(), o.method) != methods.end();
+    ex::check_unused(flag, given && !used, "with --method " + o.method);
+  };
+  of({"sgd", "linear"}, "lr", o.lr != usual.lr);
+  of({"sgd", "linear", "lars", "kfac"}, "momentum", o.momentum != usual.momentum);
+  of({"lars"}, "lars-lr", o.lars_lr != usual.lars_lr);
+  of({"lamb"}, "lamb-lr", o.lamb_lr != usual.lamb_lr);
+  of({"kfac"}, "kfac-lr", o.kfac_lr != usual.kfac_lr);
+  of({"kfac"}, "damping", o.damping != usual.damping);
+  of({"kfac"}, "inverse-every", o.inverse_every != usual.inverse_every);
+  of({"linear", "lars", "lamb", "kfac"}, "warmup", o.warmup != usual.warmup);
+  of({"linear", "lars", "lamb", "kfac"}, "base-batch", o.base_batch != usual.base_batch);
+  if (o.method != "none") return;
+  of({}, "epochs", o.epochs != usual.epochs);
+  of({}, "seeds", o.seeds != usual.seeds);
+  of({}, "batches", o.batches != usual.batches);
+  of({}, "samples", o.samples != usual.samples);
+  of({}, "svg", !o.svg.empty());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return sk::run<Options>(argc, argv, [&](const Options& o) {
     ex::check_distinct("batches", o.batches);
-    ex::check_unused("svg", o.method == "none" && !o.svg.empty(), "with --method none");
+    check_unused_flags(o);
     ex::check_outputs({.json = o.json, .svg = o.svg});
     auto set = sk::data::mnist_or_synthetic(o.data);
     const bool smaller = ex::take_samples(set, o.samples);
@@ -306,7 +341,7 @@ int main(int argc, char** argv) {
     } catch (const std::bad_alloc&) {  // also where a limit is below the machine's memory
       refuse_memory(o);
     }
-    Study study(o, set);
+    Study study(o, set, smaller ? o.samples : 0);
     study.run();
     if (study.any()) study.report(results);
     return results.finish();

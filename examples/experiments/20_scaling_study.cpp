@@ -14,9 +14,11 @@
 // ctest: --samples 4 --batch 4 --epochs 2 --side 32 --depths 50 --ranks 4
 // ctest expects: nothing is simulated: that begins with 8 ranks, and --ranks 4 ends it before
 // ctest on 2 ranks: --samples 8 --batch 2 --epochs 2 --side 32 --depths 50 --record study.csv
-// ctest expects: accuracy.*ResNet50V2 +2 +measured.*a run of one rank in the file of --record as
+// ctest expects: accuracy.*ResNet50V2 +2 +measured.*the file of --record as .ResNet50V2 on [a-zA-Z0-9 -]+ 32x32 .* rate of 0.01
 // ctest: --samples 8 --global-batch 8 --epochs 2 --side 32 --depths 50 --record study.csv
 // ctest expects: accuracy.*ResNet50V2 +8 +simulated
+// ctest: --samples 12 --global-batch 12 --epochs 2 --side 32 --depths 50
+// ctest expects: 12 images of 32 x 32, 12 of all ranks in a batch.*not simulated: 8 ranks, which cannot share --global-batch 12
 // ctest long: --samples 8 --batch 4 --epochs 2 --side 128 --depths 50
 // ctest expects: 8 images of 128 x 128
 // ctest: --depths 50,51
@@ -100,6 +102,12 @@ struct Study {
   std::string other{};          // another comparison that the file of --record allows
 };
 
+/// What is trained with.
+struct Data {
+  std::string name;  // of its source
+  sk::data::InMemory<std::uint8_t> images;
+};
+
 /// The images in another size: once, when the program starts.
 sk::data::InMemory<std::uint8_t> resized(const sk::data::InMemory<std::uint8_t>& images, int side) {
   std::vector<std::uint8_t> all;
@@ -165,14 +173,21 @@ int most_ranks(const Options& o, std::int64_t samples) {
   return static_cast<int>(std::min<std::int64_t>(o.ranks > 0 ? o.ranks : 512, most));
 }
 
-std::string settings_of(const std::string& network, const Options& o, std::int64_t samples) {
-  return network + " " + std::to_string(o.side) + "x" + std::to_string(o.side) + " " + std::to_string(o.epochs) + " epochs of " +
-         std::to_string(samples) + " by " + std::to_string(o.batch) + " on " + std::to_string(o.threads) + " threads";
+/// Have so many ranks equal shares of --global-batch? Where it is 0 each has a batch of its own.
+bool shares_batch(const Options& o, int ranks) { return o.global_batch % ranks == 0; }
+
+/// What a run is recorded as: all that changes its time, or its accuracy.
+std::string settings_of(const std::string& network, const Options& o, const std::string& data, std::int64_t samples) {
+  char rate[32];
+  std::snprintf(rate, sizeof rate, "%g", o.lr);
+  return network + " on " + data + " " + std::to_string(o.side) + "x" + std::to_string(o.side) + " " + std::to_string(o.epochs) +
+         " epochs of " + std::to_string(samples) + " by " + std::to_string(o.batch) + " on " + std::to_string(o.threads) +
+         " threads at a rate of " + rate;
 }
 
 /// Records what was measured; with it what the file has at the same settings. Lines of older files have no accuracy.
-void record(const Options& o, const Epoch& measured, std::int64_t samples, Study& all) {
-  const auto name = [&](const Options& at) { return settings_of(all.network, at, samples); };
+void record(const Options& o, const Epoch& measured, const Data& data, Study& all) {
+  const auto name = [&](const Options& at) { return settings_of(all.network, at, data.name, data.images.size()); };
   const ex::RunSettings settings = ex::settings_by_ranks(o, name);
   std::vector<double> more = measured.parts;
   more.push_back(measured.accuracy);
@@ -189,21 +204,21 @@ void record(const Options& o, const Epoch& measured, std::int64_t samples, Study
 }
 
 /// Measures these ranks; what the file has, and what is simulated, on rank 0.
-template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
+template <int Depth, int Side> Study study(sk::MpiComm& world, const Options& o, const Data& data) {
   using Model = sk::Model<sk::models::ResNetV2<Depth, 10>, sk::Shape<Side, Side, 3>>;
   Study all{"ResNet" + std::to_string(Depth) + "V2"};
   if (world.rank() == 0) std::printf("-- %s, %ld parameters\n", all.network.c_str(), static_cast<long>(Model::parameter_count));
-  const Epoch measured = measure<Model>(world, o, images);
+  const Epoch measured = measure<Model>(world, o, data.images);
   if (world.rank() != 0) return all;
-  record(o, measured, images.size(), all);
+  record(o, measured, data, all);
   if (all.epochs.front().ranks > 1) return all;
   const Epoch one = all.epochs.front();
   const auto has = [&](int ranks) {
     return std::any_of(all.epochs.begin(), all.epochs.end(), [&](const Epoch& e) { return e.ranks == ranks; });
   };
-  for (int n = least_simulated; n <= most_ranks(o, images.size()); n *= 2)
-    if (!has(n) && (o.global_batch == 0 || o.global_batch % n == 0))
-      all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(images.size()), n));
+  const std::int64_t samples = data.images.size();
+  for (int n = least_simulated; n <= most_ranks(o, samples); n *= 2)
+    if (!has(n) && shares_batch(o, n)) all.epochs.push_back(simulate<Model>(o, one, static_cast<double>(samples), n));
   std::sort(all.epochs.begin(), all.epochs.end(), [](const Epoch& a, const Epoch& b) { return a.ranks < b.ranks; });
   return all;
 }
@@ -235,7 +250,15 @@ void print(const std::vector<Study>& studies, std::int64_t samples) {
   std::printf("the lab's GPUs, 1, 2, 4: 45, 24, 12 s an epoch; speed-up 1, 1.88, 3.75; accuracy .507, .505, .501\n");
 }
 
-/// Are there simulated epochs of less than a step? What their seconds mean then. Are there none, why.
+/// Those of 8, 16, 32, ... ranks that cannot share --global-batch: "8, 16".
+std::string without_equal_shares(const Options& o, std::int64_t samples) {
+  std::string text;
+  for (int n = least_simulated; n <= most_ranks(o, samples); n *= 2)
+    if (!shares_batch(o, n)) text += (text.empty() ? "" : ", ") + std::to_string(n);
+  return text;
+}
+
+/// Are there simulated epochs of less than a step? What their seconds mean then. Are some not there, or none: why.
 void say_simulated(const std::vector<Study>& studies, const Options& o, std::int64_t samples) {
   const auto any_beyond = [&](std::int64_t ranks) {
     for (const Study& s : studies)
@@ -246,11 +269,17 @@ void say_simulated(const std::vector<Study>& studies, const Options& o, std::int
   if (o.global_batch == 0 && any_beyond(samples / o.batch))
     std::printf("on more than %ld ranks an epoch is less than a step of %ld a rank: its seconds are that share of the step's\n",
                 static_cast<long>(samples / o.batch), o.batch);
-  if (any_beyond(0)) return;
   const Study& first = studies.front();
+  const std::string unequal = first.epochs.front().ranks > 1 ? "" : without_equal_shares(o, samples);
+  if (!unequal.empty())
+    std::printf("not simulated: %s ranks, which cannot share --global-batch %ld equally: give a multiple of them\n",
+                unequal.c_str(), o.global_batch);
+  if (any_beyond(0)) return;
   if (first.epochs.front().ranks > 1)
     std::printf("nothing is simulated: that needs a run of one rank in the file of --record as \"%s\"%s\n",
                 first.run_of_one.c_str(), first.other.empty() ? "" : ("; " + first.other).c_str());
+  else if (most_ranks(o, samples) >= least_simulated && unequal.empty())
+    std::printf("nothing is simulated: the file of --record has all numbers of ranks from %d on\n", least_simulated);
   else if (most_ranks(o, samples) < least_simulated)
     std::printf("nothing is simulated: that begins with %d ranks, and --%s %d ends it before\n", least_simulated,
                 most_ranks(o, samples) == o.ranks          ? "ranks"
@@ -259,10 +288,11 @@ void say_simulated(const std::vector<Study>& studies, const Options& o, std::int
                 most_ranks(o, samples));
 }
 
-/// value(study, epoch) of both networks on one plot: measured, and simulated.
-template <class Value>
-void draw(const std::string& name, const char* label, const std::vector<Study>& studies, bool log_y, const Value& value) {
-  sk::draw::Plot plot{.title = label, .x_label = "ranks", .y_label = label, .log_x = true, .log_y = log_y, .from_zero = !log_y};
+/// value(study, epoch) of both networks on one plot: measured, and simulated. `data`: what was trained with, for the title.
+template <class Value> void draw(const std::string& name, const char* label, const std::vector<Study>& studies,
+                                 const std::string& data, bool log_y, const Value& value) {
+  sk::draw::Plot plot{
+      .title = label + (", " + data), .x_label = "ranks", .y_label = label, .log_x = true, .log_y = log_y, .from_zero = !log_y};
   for (const Study& s : studies)
     for (const bool simulated : {false, true}) {
       auto& series = plot.series.emplace_back();
@@ -274,11 +304,11 @@ void draw(const std::string& name, const char* label, const std::vector<Study>& 
     }
   plot.write(name);
 }
-void draw_parts(const std::string& name, const Study& study) {
+void draw_parts(const std::string& name, const Study& study, const std::string& data) {
   std::string measured;
   for (const Epoch& e : study.epochs)
     if (!e.simulated) measured += (measured.empty() ? "" : ", ") + std::to_string(e.ranks);
-  sk::draw::Plot plot{.title = study.network + ": where an epoch's time goes",
+  sk::draw::Plot plot{.title = study.network + ", " + data + ": where an epoch's time goes",
                       .x_label = "ranks (measured: " + measured + ")",
                       .y_label = "share of the time",
                       .log_x = true,
@@ -290,34 +320,33 @@ void draw_parts(const std::string& name, const Study& study) {
   }
   plot.write(name);
 }
-void draw(const std::string& begin, const std::vector<Study>& studies, double samples) {
-  draw(begin + "_epoch.svg", "seconds an epoch", studies, true, [](const Study&, const Epoch& e) { return e.seconds; });
-  draw(begin + "_images.svg", "images a second", studies, true,
+void draw(const std::string& begin, const std::vector<Study>& studies, double samples, const std::string& data) {
+  draw(begin + "_epoch.svg", "seconds an epoch", studies, data, true, [](const Study&, const Epoch& e) { return e.seconds; });
+  draw(begin + "_images.svg", "images a second", studies, data, true,
        [&](const Study&, const Epoch& e) { return samples / e.seconds; });
-  for (const Study& s : studies) draw_parts(begin + "_parts_" + s.network + ".svg", s);
+  for (const Study& s : studies) draw_parts(begin + "_parts_" + s.network + ".svg", s, data);
   if (studies.front().epochs.front().ranks == 1) {
     const auto speed_up = [](const Study& s, const Epoch& e) { return s.epochs.front().seconds / e.seconds; };
-    draw(begin + "_speed_up.svg", "speed-up", studies, true, speed_up);
-    draw(begin + "_efficiency.svg", "efficiency", studies, false,
+    draw(begin + "_speed_up.svg", "speed-up", studies, data, true, speed_up);
+    draw(begin + "_efficiency.svg", "efficiency", studies, data, false,
          [&](const Study& s, const Epoch& e) { return speed_up(s, e) / e.ranks; });
   }
   std::printf("drawn: %s_*.svg\n", begin.c_str());
 }
 
-template <int Side>
-std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
+template <int Side> std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const Data& data) {
   std::vector<Study> studies;
   for (const int depth : o.depths) {
-    if (depth == 50) studies.push_back(study<50, Side>(world, o, images));
-    else studies.push_back(study<152, Side>(world, o, images));
+    if (depth == 50) studies.push_back(study<50, Side>(world, o, data));
+    else studies.push_back(study<152, Side>(world, o, data));
   }
   return studies;
 }
-std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const sk::data::InMemory<std::uint8_t>& images) {
+std::vector<Study> each_depth(sk::MpiComm& world, const Options& o, const Data& data) {
 #if SKEIN_ALL_DEPTHS
-  if (o.side == 128) return each_depth<128>(world, o, images);
+  if (o.side == 128) return each_depth<128>(world, o, data);
 #endif
-  return each_depth<32>(world, o, images);
+  return each_depth<32>(world, o, data);
 }
 
 /// What can be said before the first training, and before the images are made larger. Throws FlagError.
@@ -354,13 +383,15 @@ int main(int argc, char** argv) {
     if (world.rank() == 0) ex::check_outputs({.record = o.record, .svg = o.svg});
     const auto found = ex::cifar_or_digits(o.data, o.samples);
     check(o, world.size(), found.train.size());
-    const auto images = resized(found.train, o.side);
-    const std::vector<Study> studies = each_depth(world, o, images);
+    const Data data{ex::data_in_words(found.source, 0), resized(found.train, o.side)};
+    const std::vector<Study> studies = each_depth(world, o, data);
     if (world.rank() != 0) return;
-    std::printf("%s, %ld images of %d x %d, %ld a rank and batch\n", found.source.c_str(), static_cast<long>(images.size()),
-                o.side, o.side, o.batch);
-    print(studies, images.size());
-    say_simulated(studies, o, images.size());
-    if (!o.svg.empty()) draw(o.svg, studies, static_cast<double>(images.size()));
+    const auto samples = static_cast<long>(data.images.size());
+    const std::string side = std::to_string(o.side), images = std::to_string(samples) + " images of " + side + " x " + side;
+    std::printf("%s, %s, %ld %s\n", found.source.c_str(), images.c_str(), o.global_batch > 0 ? o.global_batch : o.batch,
+                o.global_batch > 0 ? "of all ranks in a batch" : "a rank and batch");
+    print(studies, samples);
+    say_simulated(studies, o, samples);
+    if (!o.svg.empty()) draw(o.svg, studies, static_cast<double>(samples), data.name + ", " + images);
   });
 }

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/bench starts a bench of several ranks on as many, with what the caller says to Open MPI, gives a bench the values of its options
 though they be names of benches, adds the figures of all to the file of --json, and makes the peer's environment again where it could not be made. bench/first_hour.py names its rows, and a bench tells its Report which
-parts --only may name.
+parts --only may name. A bench that starts its experiment more than once gives each start the caller's flags that it takes, and pictures of its own.
 
 The script runs in a copy, among programs that stand for CMake, mpirun, Python and the benches.
 Usage: bench_script.py <repository> | --self-test"""
@@ -99,6 +99,51 @@ def faults_of_rows(repository):
     return [] if done.returncode == 2 and wanted in done.stderr else [f"bench/first_hour.py --rows csv,x does not say {wanted}: {done.stderr}"]
 
 
+# What a bench that is an experiment is called with, and a pattern of each of its starts: "RANKS: FLAGS".
+STARTS = (
+    ("how_often --ranks 2 --latency 5 --slow_epochs=3 --bandwidth=2 --lr 0.1 --svg x",
+     ["^1: --ranks 4 --svg x --ranks 2 --latency 5 --slow_epochs=3 --bandwidth=2 --lr 0.1$",
+      "^2: --processes --svg x_processes --seeds 1 --lr 0.1$"]),
+    ("parameter_server --workers=8 --latency 5 --svg=x",
+     ["^1: --workers 4 --svg x --workers=8 --latency 5$", "^10: --processes --workers 4 --seeds 1 --svg x_processes --workers=8 --simulate 0$"]),
+    ("parameter_server --simulate 8 --svg=",
+     ["^1: --workers 4 --simulate 8$", "^6: --processes --workers 4 --seeds 1 --simulate 0$"]),
+    ("pipeline --data there --network mlp --svg x --quick --json y",
+     ["^1: .*--svg x_dilated --json y --data there$", "^1: --threads-as-ranks 2 --svg x_threads --json y --rounds 15 --data there --network mlp$",
+      "^2: --svg x --samples 60000 --json y --rounds 15 --data there --network mlp$"]),
+    ("pipeline", ["--svg build/pipeline_dilated$", "--svg build/pipeline_threads$", "^2: --svg build/pipeline --samples 60000 --epochs 2$"]),
+    ("mnist_over_mpi --svg x --epochs 3",
+     ["^4: --network logistic .*--svg x_logistic --epochs 3$", "^4: --network lenet .*--svg x_lenet --epochs 3$"]),
+    ("mnist_over_mpi --network lenet", ["^4: --network lenet .*--svg build/mnist_over_mpi_lenet$"]),
+    ("large_batch --method none", ["^1: --memory 1024 --method none$"]),
+    ("large_batch", ["^1: --svg build/large_batch --epochs 10 "]),
+)
+
+
+def check_starts(repository):
+    """The benches that are experiments, among programs that stand for these and for mpirun."""
+    faults = []
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder).resolve()
+        copy_scripts(repository, root, ("ranks.sh",))
+        (root / "bench/support").mkdir(parents=True)
+        for source in [*(repository / "bench").glob("*.sh"), *(repository / "bench/support").glob("*.sh")]:
+            text = source.read_text()
+            (root / source.relative_to(repository)).write_text(text)
+            for name in re.findall(r"^experiment_begin (\w+)", text, re.M):
+                program(root / "build/bench/examples/experiments" / name, 'echo "${RANKS:-1}: $*"\n')
+        program(root / "bin/cmake", "exit 0\n")
+        program(root / "bin/mpirun", 'while [ "$1" != -n ]; do shift; done; export RANKS=$2; shift 2; exec "$@"\n')
+        for called, wanted in STARTS:
+            name, *arguments = called.split()
+            done = subprocess.run(["bash", str(root / f"bench/{name}.sh"), *arguments], env=dict(os.environ, PATH=f"{root}/bin:{os.environ['PATH']}"),
+                                  capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+            starts = [line for line in done.stdout.splitlines() if re.match(r"\d+: ", line)]
+            if len(starts) != len(wanted) or not all(re.search(one, start) for one, start in zip(wanted, starts)):
+                faults.append(f"bench/{called}: its starts are {starts}, and not {wanted}; {done.stderr.strip()}")
+    return faults
+
+
 def self_test():
     with tempfile.TemporaryDirectory() as folder:
         repository = pathlib.Path(folder)
@@ -108,11 +153,14 @@ def self_test():
         (repository / "bench").mkdir()
         (repository / "bench/two.cpp").write_text('std::puts("two: start it on 2 ranks"); report.wants("half");\n')
         found = check(repository)
-        return [] if len(found) == 8 else [f"wanted eight faults, found {found}"]
+        (repository / "bench/large_batch.sh").write_text("echo 1: --method none\n")
+        starts = check_starts(repository)
+        return [] if len(found) == 8 and len(starts) == len(STARTS) else [f"wanted eight faults and {len(STARTS)}, found {found}, {starts}"]
 
 
 def main():
-    faults = self_test() if sys.argv[1:] == ["--self-test"] else check(pathlib.Path(sys.argv[1])) + faults_of_rows(pathlib.Path(sys.argv[1]))
+    faults = self_test() if sys.argv[1:] == ["--self-test"] else [
+        *check(pathlib.Path(sys.argv[1])), *faults_of_rows(pathlib.Path(sys.argv[1])), *check_starts(pathlib.Path(sys.argv[1]))]
     print("\n".join(faults) if faults else "scripts/bench starts benches as they are to be started")
     return 1 if faults else 0
 

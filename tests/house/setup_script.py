@@ -23,7 +23,7 @@ if [ "$1" = install ]; then shift; echo "$*" >>"$APT_HAS_INSTALLED"; fi
 """
 
 
-def call(script, unknown):
+def call(script, unknown, *purpose):
     """What apt has installed, what was said, and how it ended."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
@@ -33,7 +33,7 @@ def call(script, unknown):
         program(root / "bin/dpkg-query", "exit 1\n")
         environment = dict(os.environ, PATH=f"{root}/bin:{os.environ['PATH']}", APT_HAS_INSTALLED=str(root / "installed"),
                            APT_LACKS_IT=unknown)
-        done = subprocess.run(["bash", str(script)], env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
+        done = subprocess.run(["bash", str(script), *purpose], env=environment, capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL)
         installed = (root / "installed").read_text() if (root / "installed").exists() else ""
         return installed.split(), done.stdout + done.stderr, done.returncode
 
@@ -43,6 +43,9 @@ def check(repository):
     installed, said, code = call(script, "no")
     if code != 0 or not {"catch2", "libfmt-dev"} <= set(installed):
         faults.append(f"scripts/setup installs {installed} where apt knows all, and ends with {code}: {said}")
+    installed, said, code = call(script, "no", "bench")
+    if code != 0 or "libgloo-dev" not in installed or "clang" in installed:
+        faults.append(f"scripts/setup bench installs {installed}, and ends with {code}: {said}")
     installed, said, code = call(script, "yes")
     if code != 1 or "catch2" in installed or "libfmt-dev" not in installed:
         faults.append(f"scripts/setup installs {installed} where apt does not know catch2, and ends with {code}: {said}")
@@ -58,7 +61,7 @@ def self_test():
     with tempfile.TemporaryDirectory() as folder:
         program(pathlib.Path(folder) / "scripts/setup", "apt-get install catch2 libfmt-dev\n")
         found = check(pathlib.Path(folder))
-        return [] if len(found) == 3 else [f"wanted three faults of a script that asks apt once, found {found}"]
+        return [] if len(found) == 4 else [f"wanted four faults of a script that asks apt once, found {found}"]
 
 
 def main():

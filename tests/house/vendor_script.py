@@ -54,6 +54,14 @@ def check(repository):
         code, said = call(root, root / "new", root / "to_new")
         if code != 0:
             faults.append(f"scripts/vendor does not take the header that was put where it said, and ends with {code}: {said.strip()}")
+        config = "xsimd/config/xsimd_config.hpp"
+        code, said = call(root, headers(root / "xsimd 10", {config: "#define XSIMD_VERSION_MAJOR 10\n"}), root / "to_xsimd")
+        if code != 1 or "this xsimd has version 10, and skein takes 8: put its headers below a folder that CPATH names" not in said:
+            faults.append(f"scripts/vendor takes xsimd 10, or not from a folder with a space, and ends with {code}: {said.strip()}")
+        headers(root / "xsimd 8", {name: None for name in HEADERS} | {"xsimd/xsimd.hpp": "", config: "#define XSIMD_VERSION_MAJOR 8\n"})
+        code, said = call(root, f"{root}/xsimd 8:{root}/xsimd 10", root / "to_xsimd")
+        if code != 0:
+            faults.append(f"scripts/vendor does not take the xsimd that was put where it said, and ends with {code}: {said.strip()}")
     return faults
 
 
@@ -61,7 +69,7 @@ def self_test():
     with tempfile.TemporaryDirectory() as folder:
         program(pathlib.Path(folder) / "scripts/vendor", 'rm -rf "$2"\nexit 2\n')
         found = check(pathlib.Path(folder))
-        return [] if len(found) == 4 else [f"wanted four faults of a script that deletes, found {found}"]
+        return [] if len(found) == 6 else [f"wanted six faults of a script that deletes, found {found}"]
 
 
 def main():

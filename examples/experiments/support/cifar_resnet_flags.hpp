@@ -74,6 +74,7 @@ inline void check_unused_flags(const CifarResNetFlags& o) {
   of_kfac("inverse-rank", o.inverse_rank != usual.inverse_rank);
   of_kfac("factor-every", o.factor_every != usual.factor_every);
   of_kfac("inverse-every", o.inverse_every != usual.inverse_every);
+  check_unused("momentum", o.momentum != usual.momentum && o.optimizer == "lamb", "with --optimizer lamb");
   check_unused("batch", o.global_batch > 0 && o.batch != usual.batch, "beside --global-batch");
 }
 
@@ -96,8 +97,7 @@ inline void check_flags(const CifarResNetFlags& o, bool all_depths) {
 /// The network and the data: every title, metric and recorded run names both, so that a subset's figures are seen to be such.
 inline std::string job(const CifarResNetFlags& o, const std::string& source) {
   const std::string data = source.substr(0, source.find(" from "));
-  return "ResNet-" + std::to_string(o.depth) + " on " + data +
-         (o.samples > 0 ? ", the first " + std::to_string(o.samples) + " images" : "");
+  return "ResNet-" + std::to_string(o.depth) + " on " + data + first_images(o.samples);
 }
 
 /// What a run by one optimizer on so many images is recorded as, at its .batch: all that changes its work. Rates, their schedule,

@@ -37,6 +37,13 @@ template <class TrainTest> bool take_samples(TrainTest& set, long samples) {
   if (samples > 0) set.train = set.train.take(samples), set.test = set.test.take(std::max(samples / 6, 1L));
   return smaller;
 }
+/// What titles and names of figures say of a set of which only the first `samples` are taken: ", the first 600 images"; nothing
+/// where these are 0, all.
+inline std::string first_images(long samples) { return samples > 0 ? ", the first " + std::to_string(samples) + " images" : ""; }
+/// A set in a title: its source without where it was found, and how much of it there is.
+inline std::string data_in_words(const std::string& source, long samples) {
+  return source.substr(0, std::min(source.find(" from "), source.find(" ("))) + first_images(samples);
+}
 /// What gives a set more samples: nothing where --samples have not made it smaller.
 inline std::string more_samples(bool made_smaller) { return made_smaller ? "more --samples" : ""; }
 
