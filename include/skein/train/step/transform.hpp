@@ -62,16 +62,15 @@ template <class Parts> class ReducedGradient {
     if constexpr (parallel::OwnsPart<PolicyState>) gather_parts();
     w_.parts.curvature.precondition(w_, transform, memory_.summed_gradient);
   }
-  /// visit(parameter) for those of this rank's part that are this worker's, since their middle lies in its share, and waits for
-  /// the others.
+  /// visit(parameter) for those of this rank's part that are this worker's, and waits for the others.
   template <class Visit> void each_tensor(const Visit& visit) {
     plan::Range own{0, Parts::stored};
     if constexpr (parallel::OwnsPart<PolicyState>) own = w_.parts.placement.own();
     const plan::Range rows = plan::rows_within(optimizer_.entries(), own);
     for (long k = rows.begin; k < rows.end; ++k) {
       const plan::Entry& e = optimizer_.entries()[static_cast<std::size_t>(k)];
-      if ((e.offset - own.begin + e.stored / 2) * w_.worker.count / (own.end - own.begin) != w_.worker.index) continue;
-      optim::visit_tensor(optimizer_, static_cast<std::size_t>(k), w_.call, parameters(), memory_.summed_gradient, visit);
+      if (optim::is_of_worker(e, own, w_.worker))
+        optim::visit_tensor(optimizer_, static_cast<std::size_t>(k), w_.call, parameters(), memory_.summed_gradient, visit);
     }
     w_.worker.barrier();
   }
@@ -112,7 +111,7 @@ struct Transform {
     ReducedGradient gradient(w);
     if (w.step.clip > 0) {
       const double norm = gradient.norm();
-      if (w.step.finite && !is_finite(norm)) [[unlikely]]
+      if (w.step.finite && !std::isfinite(norm)) [[unlikely]]
         return w.leave_out();
       gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(norm));
     }
