@@ -3,6 +3,7 @@
 // and the executor. A step is a list of stages (step/), which the workers run in order in one parallel region. Trainer::fit is a
 // loop around step(); a loop written by hand calls the same and is as fast.
 #pragma once
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -261,7 +262,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (Model::scales_loss) {
       const bool overflowed = on_host<Device> && step.look && parts_.update_memory.overflowed;  // a device sees to it itself
       scale_.note(overflowed);
-      if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model().buffers());
+      if (overflowed && !std::isfinite(step.sums.loss)) parts_.buffers.give_back(model().buffers());
       if (overflowed) return update_scale();
     }
     parts_.weights->changed();  // by the optimizer, and by what follows: no pass begins in between

@@ -112,9 +112,6 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
   }
 };
 
-/// Neither NaN nor infinite.
-constexpr bool is_finite(double x) { return x - x == 0; }
-
 /// One step, the same for all workers.
 template <class Parts> struct StepState {
   using View = typename Parts::Executor::View;
