@@ -12,9 +12,9 @@ struct ExchangeGradients {
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
     if (w.worker.index != 0) return true;
-    nn::lap(w.parts.loss, StepPart::backward);  // of the slowest worker
+    w.parts.lap(StepPart::backward);  // of the slowest worker
     finish(w.parts, w.step);
-    nn::lap(w.parts.loss, StepPart::synchronization);
+    w.parts.lap(StepPart::synchronization);
     return true;
   }
 

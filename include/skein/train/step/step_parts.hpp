@@ -9,6 +9,7 @@
 #include "../../comm/public_call.hpp"
 #include "../../nn/buffer_backup.hpp"
 #include "../../nn/executor.hpp"
+#include "../../nn/loss/timed.hpp"
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
 #include "curvature.hpp"
@@ -49,6 +50,8 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
+  /// A lap of the step's clock: that of a loss that is nn::Timed. Of another loss nothing.
+  void lap(StepPart part) const { nn::lap(loss, part); }
   /// Do ranks have slices of the optimizer's state? All ranks answer alike, also the one whose slice is all of a small arena.
   bool slices_state() const { return placement.kind() == plan::PlacementKind::sliced; }
 
