@@ -50,6 +50,11 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
+  /// The same on the host, as numbers.
+  nn::LossSums sums_of_tail() {
+    const Scalar* sum = tail();
+    return {static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])};
+  }
   /// A lap of the step's clock: that of a loss that is nn::Timed. Of another loss nothing.
   void lap(StepPart part) const { nn::lap(loss, part); }
   /// Do ranks have slices of the optimizer's state? All ranks answer alike, also the one whose slice is all of a small arena.
