@@ -52,7 +52,9 @@ TEST_CASE("a clock counts the time between two looks up to its longest, and a de
 }
 
 TEST_CASE("a sleep of a wait is an eighth of its limit, from half a millisecond to 20 ms, and counts whole") {
-  const auto ms = [](double limit) { return std::chrono::duration<double, std::milli>(comm::Deadline(limit).sleep_interval()).count(); };
+  const auto ms = [](double limit) {
+    return std::chrono::duration<double, std::milli>(comm::Deadline(limit).sleep_interval()).count();
+  };
   CHECK(ms(60) == Approx(20));
   CHECK(ms(0.16) == Approx(20));
   CHECK(ms(0.04) == Approx(5));  // the clock counts 10 ms of a longer one

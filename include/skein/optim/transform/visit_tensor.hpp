@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of an optimizer's table as a transform of tensors is given it (TensorUpdate), once the summed gradient is one array; and
-// which worker is given which row.
+// One row of an optimizer's table as a transform of tensors is given it (TensorUpdate), once the summed gradient is one array;
+// and which worker is given which row.
 #pragma once
 #include "../../core/workers.hpp"
 #include "../state.hpp"

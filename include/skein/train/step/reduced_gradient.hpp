@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReducedGradient: the summed gradient of a step as a chain of transforms sees it (optim/transform/chain.hpp): its norm, one array
-// of it, tensor by tensor. The same of a pipeline's stages is PipelineGradient (parallel/pipeline/pipeline_update.hpp).
+// ReducedGradient: the summed gradient of a step as a chain of transforms sees it (optim/transform/chain.hpp): its norm, one
+// array of it, tensor by tensor. The same of a pipeline's stages is PipelineGradient (parallel/pipeline/pipeline_update.hpp).
 #pragma once
 #include <cmath>
 #include <span>
