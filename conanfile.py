@@ -18,8 +18,9 @@ class SkeinConan(ConanFile):
     topics = ("neural-networks", "training", "data-parallel", "mpi", "header-only")
     package_type = "static-library"                              # see configure()
     settings = "os", "arch", "compiler", "build_type"
-    options = {part: [True, False] for part in ("header_only", "with_xsimd", "with_onednn", "with_zlib", "with_json", "with_mpi")} | {"march": ["", "ANY"]}
-    default_options = {"header_only": True, "march": "", "with_xsimd": True, "with_onednn": True, "with_zlib": True, "with_json": True, "with_mpi": False}
+    options = {part: [True, False] for part in ("header_only", "with_xsimd", "with_onednn", "with_zlib", "with_json", "with_fmt", "with_mpi")} | {"march": ["", "ANY"]}
+    default_options = {"header_only": True, "march": "", "with_xsimd": True, "with_onednn": True, "with_zlib": True, "with_json": True, "with_fmt": True,
+                       "with_mpi": False}
     exports_sources = "CMakeLists.txt", "LICENSE", "include/*", "src/*", "cmake/*"
 
     def set_version(self):
@@ -33,7 +34,6 @@ class SkeinConan(ConanFile):
     def requirements(self):
         """A program that includes skein includes their headers, and links them, in either form."""
         whole = {"transitive_headers": True, "transitive_libs": True}
-        self.requires("fmt/[>=9]", **whole)
         if self.options.with_xsimd:
             self.requires("xsimd/[>=8 <9]", **whole)          # 9 has other names
         if self.options.with_onednn:
@@ -42,6 +42,8 @@ class SkeinConan(ConanFile):
             self.requires("zlib/[>=1.2.11]", **whole)
         if self.options.with_json:
             self.requires("nlohmann_json/[>=3]", **whole)
+        if self.options.with_fmt:
+            self.requires("fmt/[>=9]", **whole)               # for skein/tensor/format.hpp
         if self.options.with_mpi:
             self.requires("openmpi/[>=4]", **whole)
             self.requires("boost/[>=1.74]", options={"without_mpi": False}, **whole)   # Boost's recipe leaves it out

@@ -130,7 +130,7 @@ set(CLANGXX_houses "")
 set(NVCC_houses "")
 foreach(header IN LISTS headers)
   if((header MATCHES "comm/mpi/|skein/mpi.hpp" AND NOT SKEIN_HAS_mpi) OR (header MATCHES "gloo" AND NOT SKEIN_HAS_gloo) OR
-     (header MATCHES "xtensor.hpp" AND NOT SKEIN_HAS_xtensor)
+     (header MATCHES "xtensor.hpp" AND NOT SKEIN_HAS_xtensor) OR (header MATCHES "tensor/format.hpp" AND NOT SKEIN_HAS_fmt)
      OR header MATCHES "/cuda/|/nccl/|skein/cuda.hpp|skein/nccl.hpp")
     continue()
   endif()

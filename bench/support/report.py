@@ -28,7 +28,7 @@ def arguments(description):
 
 def library(mpi=False):
     """(flags for compiling, flags for linking) of skein with what is installed here; scripts/setup bench installs all of it."""
-    compiling, linking = ["-I" + str(ROOT / "include")], ["-lfmt", "-pthread"]
+    compiling, linking = ["-I" + str(ROOT / "include")], ["-pthread"]
 
     def there(header):
         return subprocess.run(["g++", "-x", "c++", "-fsyntax-only", "-"], input=f"#include <{header}>\n", text=True,

@@ -51,6 +51,24 @@ TEST_CASE("a clock counts the time between two looks up to its longest, and a de
   CHECK(timer.waited() < 0.4);
 }
 
+TEST_CASE("a sleep of a wait is an eighth of its limit, from half a millisecond to 20 ms, and counts whole") {
+  const auto ms = [](double limit) {
+    return std::chrono::duration<double, std::milli>(comm::Deadline(limit).sleep_interval()).count();
+  };
+  CHECK(ms(60) == Approx(20));
+  CHECK(ms(0.16) == Approx(20));
+  CHECK(ms(0.04) == Approx(5));  // the clock counts 10 ms of a longer one
+  CHECK(ms(0.001) == Approx(0.5));
+  auto timer = comm::Deadline::from_now(0.04);
+  double last = 0;
+  for (int looks = 0; !timer.over(); ++looks) {
+    REQUIRE(looks < 8);
+    std::this_thread::sleep_for(timer.sleep_interval());
+    CHECK(timer.left() <= 0.04 - last - 0.00499);
+    last = timer.waited();
+  }
+}
+
 TEST_CASE("time in a call that does not look at the clock counts whole where a deadline is told so") {
   auto timer = comm::Deadline::from_now(2);
   std::this_thread::sleep_for(std::chrono::milliseconds(900));

@@ -87,7 +87,8 @@ fi
 says of_c 'component mpi cannot be had: .*this project has not enabled C\+\+' || fault of_c "a project without C++ is not told so"
 
 # ---- what is there, or is not
-if skein no_fmt -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON -DSKEIN_VENDOR="$work/none"; then fault no_fmt "skein configures without fmt"; fi
+skein no_fmt -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON -DSKEIN_VENDOR="$work/none" || fault no_fmt "skein does not configure without fmt"
+says no_fmt 'out: fmt -- skein/tensor/format.hpp cannot be included; apt install libfmt-dev' || fault no_fmt "the summary does not say what is missing without fmt"
 says no_fmt 'SKEIN_VENDOR to the folder of scripts/vendor' || fault no_fmt "nothing says where the folder of scripts/vendor is to be named"
 project xsimd CXX "add_library(xsimd INTERFACE)
 find_package(skein REQUIRED)

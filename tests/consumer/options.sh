@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Options of the compiler that the library cannot be compiled with are refused in one sentence, which is the first error; and so is an xsimd
-# that it does not know.
+# Options of the compiler that the library cannot be compiled with are refused in one sentence, which is the first error; and so are an xsimd
+# that it does not know, and an fmt that is too old, which is the only error.
 # Usage: options.sh SOURCE WORK
 set -euo pipefail
 source=$1 work=$2
@@ -32,5 +32,15 @@ refused "compile without -fno-exceptions" -fno-exceptions
 refused "add -fno-finite-math-only" -ffast-math
 refused "add -fno-finite-math-only" -Ofast
 refused "skein takes xsimd 8" -DSKEIN_WITH_XSIMD=1 -I .
+mkdir old old/fmt
+printf '#define FMT_VERSION 80101\n' >old/fmt/format.h
+printf '#include <skein/tensor/format.hpp>\n' >main.cpp
+refused "needs fmt 9 or newer: apt install libfmt-dev" -I old
+if [ "$(grep -c 'error:' log)" -ne 1 ]; then
+  echo "an fmt 8 leads to more errors than the one that names it:"
+  head -n 20 log
+  exit 1
+fi
+printf '#include <skein/core/text.hpp>\n' >main.cpp
 "$compiler" -std=c++20 -ffast-math -fno-finite-math-only -I "$source/include" -fsyntax-only main.cpp
 echo "what the library cannot be compiled with is refused in a sentence"

@@ -67,7 +67,7 @@ case $way in
   bare)                                    # none of the third parties that the core can do without
     project "$here/add_subdirectory/CMakeLists.txt" -DSKEIN_FOLDER="$source" -DSKEIN_ONEDNN=OFF -DSKEIN_MPI=OFF -DSKEIN_CUDA=OFF \
       -DCMAKE_DISABLE_FIND_PACKAGE_xsimd=ON -DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON -DCMAKE_DISABLE_FIND_PACKAGE_xtensor=ON \
-      -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON ;;
+      -DCMAKE_DISABLE_FIND_PACKAGE_nlohmann_json=ON -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON ;;
 
   cuda)                                    # the first program of docs/gpus.md, all of which nvcc has to take
     command -v nvcc >/dev/null || { echo "no nvcc here: install the CUDA toolkit"; exit 77; }
@@ -131,8 +131,10 @@ case $way in
       exit 1
     fi
     mkdir -p "$work/optional"
-    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(p CXX)' 'find_package(skein QUIET)' 'if(skein_FOUND)' \
-      '  message(FATAL_ERROR "skein was found without fmt")' 'endif()' >"$work/optional/CMakeLists.txt"
+    printf '%s\n' 'cmake_minimum_required(VERSION 3.25)' 'project(p CXX)' 'find_package(skein QUIET COMPONENTS quantum)' 'if(skein_FOUND)' \
+      '  message(FATAL_ERROR "skein was found without a component that was asked for")' 'endif()' 'find_package(skein REQUIRED)' \
+      'get_target_property(links skein::skein INTERFACE_LINK_LIBRARIES)' 'if(links MATCHES "fmt")' \
+      '  message(FATAL_ERROR "skein::skein links an fmt that is not here: ${links}")' 'endif()' >"$work/optional/CMakeLists.txt"
     cmake -S "$work/optional" -B "$work/optional/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON >/dev/null
     component=mpi
     if [ "$form" = skein::compiled ]; then
@@ -148,7 +150,6 @@ case $way in
       fi
     else
       refused compiled "installed without its library skein::compiled" -DCMAKE_PREFIX_PATH="$work/prefix"
-      refused xtensor "skein needs fmt 9 or newer" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON
       refused quantum "no such component; it has: mpi, gloo, cuda, nccl, xtensor, lapack, images, hdf5, and the libraries compiled and compiled_mpi" -DCMAKE_PREFIX_PATH="$work/prefix"
       refused mpi "switched off by SKEIN_MPI=OFF" -DCMAKE_PREFIX_PATH="$work/prefix" -DSKEIN_MPI=OFF
     fi
@@ -178,7 +179,7 @@ case $way in
       printf '[conf]\ntools.cmake.cmaketoolchain:generator=Ninja\n'
     } >"$work/profile"
     options=()
-    for part in xsimd onednn zlib nlohmann_json; do
+    for part in xsimd onednn zlib nlohmann_json fmt; do
       case " ${SKEIN_CHECK_PACKAGES:-}" in
         *" $part/"*) ;;
         *) options+=(-o "skein/*:with_${part#nlohmann_}=False") ;;

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "../core/shape.hpp"
+#include "../core/target_kind.hpp"
 
 namespace skein::inline SKEIN_ABI::data {
 
-/// What belongs to a sample: nothing, class numbers, or a vector of numbers.
-enum class TargetKind { none, label, vector };
+using skein::TargetKind;
 
 /// The targets of a data set: their kind, and the number of classes or the length of the vector.
 struct Target {

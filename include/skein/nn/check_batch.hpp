@@ -15,9 +15,6 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// What stands beside samples: nothing, labels, or vectors of so many values.
-enum class GivenTargets { none, labels, vectors };
-
 /// "Shape<28, 28, 1>", "Tokens<16>".
 std::string shape_text(const Extents& e);
 /// Throws ShapeError where samples of these extents are not what a model takes. Those of a flat model may have any extents, which
@@ -26,7 +23,7 @@ std::string shape_text(const Extents& e);
 void check_extents(const Extents& given, const Extents& wanted, const std::string& whose, const char* how);
 /// Throws the ArgumentError of a loss that compares with labels (or with numbers), and gets something else. `of`: "the training
 /// data set"; `length` of the vectors.
-[[noreturn]] void refuse_targets(TargetKind wanted, GivenTargets given, const std::string& of, long length);
+[[noreturn]] void refuse_targets(TargetKind wanted, TargetKind given, const std::string& of, long length);
 /// Throws the ShapeError of target vectors of another length.
 [[noreturn]] void refuse_target_length(long given, long wanted, long outputs, const std::string& of);
 
@@ -78,9 +75,9 @@ template <class Model, class Loss, class Given> SKEIN_ALWAYS_INLINE void check_b
     const bool other = wants_labels ? b.targets != nullptr : b.labels != nullptr;
     if (training || other)
       refuse_targets(Loss::target,
-                     !other         ? GivenTargets::none
-                     : wants_labels ? GivenTargets::vectors
-                                    : GivenTargets::labels,
+                     !other         ? TargetKind::none
+                     : wants_labels ? TargetKind::vector
+                                    : TargetKind::label,
                      detail::batch_text(names_of(b).set), b.target_pitch);
     return;
   }

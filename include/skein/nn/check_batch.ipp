@@ -24,10 +24,10 @@ SKEIN_INLINE void check_extents(const Extents& given, const Extents& wanted, con
   throw ShapeError(message);
 }
 
-SKEIN_INLINE void refuse_targets(TargetKind wanted, GivenTargets given, const std::string& of, long length) {
+SKEIN_INLINE void refuse_targets(TargetKind wanted, TargetKind given, const std::string& of, long length) {
   const bool labels = wanted == TargetKind::label;
   const char* with = labels ? "class labels" : "numbers";
-  if (given == GivenTargets::none)
+  if (given == TargetKind::none)
     throw ArgumentError(
         text("the loss compares with {}, and {} has no targets: give it {} beside the samples, as "
              "from_tensors(x, extents, y), from_npy(x, y) and Hdf5Options::targets do",

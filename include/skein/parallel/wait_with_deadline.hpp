@@ -2,8 +2,6 @@
 // Waiting for messages where the policy knows better than the communicator whom it misses: with the communicator's deadline, and
 // the rank's name in the error that ends all ranks.
 #pragma once
-#include <algorithm>
-#include <chrono>
 #include <string>
 
 #include "../comm/queries.hpp"
@@ -11,16 +9,11 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// How long one look may take: short enough to see failures, and never beyond the deadline by much.
-inline std::chrono::nanoseconds poll_interval(double deadline) {
-  return std::chrono::nanoseconds(static_cast<long long>(1e9 * std::clamp(deadline / 8, 0.0005, 0.02)));
-}
-
 /// Waits for a started message of one peer; `what` it is and who sends it is said by text() where `limit` seconds pass.
 template <class Comm, class Request, class Text>
 void wait_with_deadline(Comm& comm, Request& request, double limit, Text&& text) {
   comm::Deadline timer(limit);
-  const auto interval = poll_interval(limit);
+  const auto interval = timer.sleep_interval();
   while (!request.wait_for(interval)) {
     timer.start();
     if (!timer.over()) continue;

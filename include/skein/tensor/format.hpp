@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fmt formatter for tensors, views and expressions of the host: fmt::format("{}", a), fmt::format("{:.3f}", a * 2).
-// Empty under nvcc, which cannot compile fmt 9 in C++20: use to_text() of print.hpp there.
+// The only header that needs fmt, 9 or newer; no other includes it. Empty under nvcc, which cannot compile fmt 9 in C++20: use
+// to_text() of print.hpp there.
 #pragma once
 #include "print.hpp"
 
 #ifndef __CUDACC__
+#if __has_include(<fmt/format.h>)
 #include <fmt/format.h>
+#endif
+#if !defined(FMT_VERSION) || FMT_VERSION < 90000
+#error "skein/tensor/format.hpp needs fmt 9 or newer: apt install libfmt-dev, or use to_text() of skein/tensor/print.hpp"
+#else
 
 // A tensor is a range, too, of which <fmt/ranges.h> would have another formatter.
 FMT_BEGIN_NAMESPACE
@@ -34,4 +40,5 @@ struct fmt::formatter<E> {
     return out;
   }
 };
+#endif
 #endif

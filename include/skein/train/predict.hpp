@@ -8,7 +8,7 @@
 
 #include "../data/loader.hpp"
 #include "../tensor/tensor.hpp"
-#include "data_check.hpp"
+#include "check_data.hpp"
 #include "step/step_device.hpp"
 
 namespace skein::inline SKEIN_ABI::train {

@@ -11,7 +11,7 @@
 #include "../data/map.hpp"
 #include "../nn/executor.hpp"
 #include "../nn/loss/mse.hpp"
-#include "data_check.hpp"
+#include "check_data.hpp"
 #include "weights_file.hpp"
 #include "predict.hpp"
 #include "predict_table.hpp"

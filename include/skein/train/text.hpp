@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers as text for files and progress lines: appended to a string, so that a kept string allocates nothing, and always
-// with a point, whatever the locale says. Not a formatting library: fmt is that, where its compile time does not matter.
+// with a point, whatever the locale says. Not a formatting library: messages are made by core/text.hpp.
 #pragma once
 #include <charconv>
 #include <cmath>

@@ -3,6 +3,7 @@
 // and the executor. A step is a list of stages (step/), which the workers run in order in one parallel region. Trainer::fit is a
 // loop around step(); a loop written by hand calls the same and is as fast.
 #pragma once
+#include <cmath>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -95,13 +96,13 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     [[maybe_unused]] const auto here = parts_.executor->step_memory().enter();
     optim::join_accumulation(options.accumulate, accumulated_);
     const auto& batch = parts_.device.upload(given, batch_use(parts_));
-    nn::lap(loss(), StepPart::load);
+    parts_.lap(StepPart::load);
     update_scale();
     if (accumulated_ == 0) {  // of an accumulation, its first batch
       if (parts_.policy_state.before_step(step_ + 1)) model().weights().changed();
       parts_.buffers.keep(model().buffers());
     }
-    nn::lap(loss(), StepPart::synchronization);
+    parts_.lap(StepPart::synchronization);
     PolicySink<Parts> policy(parts_);
     State step = begin(batch, options, policy);
     [[maybe_unused]] const long replays = parts_.device.replays();
@@ -110,10 +111,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if (step.exchange && parts_.device.replays() != replays) parts_.policy_state.replayed();
     accumulated_ = options.update ? 0 : accumulated_ + 1;
     sums_ = step.sums;
-    nn::lap(loss(), StepPart::update);
+    parts_.lap(StepPart::update);
     if (!options.update) return result(false);
     finish(step);
-    nn::lap(loss(), StepPart::synchronization);
+    parts_.lap(StepPart::synchronization);
     return result(step.exchange);
   }
 
@@ -261,7 +262,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     if constexpr (Model::scales_loss) {
       const bool overflowed = on_host<Device> && step.look && parts_.update_memory.overflowed;  // a device sees to it itself
       scale_.note(overflowed);
-      if (overflowed && !is_finite(step.sums.loss)) parts_.buffers.give_back(model().buffers());
+      if (overflowed && !std::isfinite(step.sums.loss)) parts_.buffers.give_back(model().buffers());
       if (overflowed) return update_scale();
     }
     parts_.weights->changed();  // by the optimizer, and by what follows: no pass begins in between

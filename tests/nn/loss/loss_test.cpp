@@ -14,6 +14,10 @@ struct Absolute {
     return {static_cast<double>(call.outputs[0] - call.targets[0]), 1, 0};
   }
 };
+// One that compares with nothing.
+struct WithoutTargets : Absolute {
+  static constexpr nn::TargetKind target = nn::TargetKind::none;
+};
 struct Silent {
   template <class Scalar> nn::LossSums operator()(const nn::LossCall<Scalar, Cpu>&) const { return {}; }
 };
@@ -23,6 +27,7 @@ TEST_CASE("The loss concept takes a user's own type and no less", "[loss]") {
   nn::assert_loss<Absolute>();
   STATIC_REQUIRE(nn::Loss<Absolute>);
   STATIC_REQUIRE_FALSE(nn::Loss<Silent>);
+  STATIC_REQUIRE_FALSE(nn::Loss<WithoutTargets>);
   STATIC_REQUIRE_FALSE(nn::Loss<int>);
 }
 

@@ -14,6 +14,7 @@
 #include "../../core/error.hpp"
 #include "../../core/named_values.hpp"
 #include "../../core/shape.hpp"
+#include "../../core/target_kind.hpp"
 #include "../../core/text.hpp"
 #include "../../device/batch_view.hpp"
 #include "../../device/copy.hpp"
@@ -25,8 +26,7 @@
 
 namespace skein::inline SKEIN_ABI::nn {
 
-/// What a loss compares the outputs with: class numbers, or a row of values a sample.
-enum class TargetKind { label, vector };
+using skein::TargetKind;
 
 /// Labels of a sample of a network with these outputs: one, or of (T, C) one a position, whose C values are compared with it.
 constexpr long labels_each(const Extents& output) { return output.count() / output.last(); }
@@ -77,9 +77,10 @@ template <class Loss> constexpr double expected_weight(const Extents& output, lo
   return static_cast<double>(samples > 0 ? samples : 1) * static_cast<double>(each);
 }
 
-/// L says what it compares with: labels or values.
+/// L says what it compares with: class numbers (TargetKind::label), or a row of values a sample (TargetKind::vector).
 template <class L> concept HasTarget = requires {
   { L::target } -> std::convertible_to<TargetKind>;
+  requires std::bool_constant<(L::target != TargetKind::none)>::value;
 };
 /// L computes the sums of a LossCall and writes its gradient.
 template <class L> concept HasLossCall = requires(const L& loss, const LossCall<float, Cpu>& call) {

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row of an optimizer's table as a transform of tensors is given it (TensorUpdate), once the summed gradient is one array.
+// One row of an optimizer's table as a transform of tensors is given it (TensorUpdate), once the summed gradient is one array;
+// and which worker is given which row.
 #pragma once
+#include "../../core/workers.hpp"
 #include "../state.hpp"
 #include "tensor_update.hpp"
 
 namespace skein::inline SKEIN_ABI::optim {
+
+/// Is a parameter of the part `own` of the arena this worker's? It is one worker's, whole: that one's in whose share of the part
+/// its middle lies.
+constexpr bool is_of_worker(const plan::Entry& e, const plan::Range& own, const Worker& w) {
+  return (e.offset - own.begin + e.stored / 2) * w.count / (own.end - own.begin) == w.index;
+}
 
 /// visit(parameter) for row k of the optimizer's table; nothing where it is frozen. `parameters` and `gradients` are arenas, on
 /// the device `where`.

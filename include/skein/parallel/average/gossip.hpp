@@ -188,7 +188,7 @@ template <class Comm, class Scalar, int Bound> class GossipPolicyState : public 
         if (&q.receive != &request) accept_all(q);
       }
       if (done()) return;
-      const auto interval = poll_interval(timer.limit());
+      const auto interval = timer.sleep_interval();
       if (request && request->wait_for(more ? std::min(interval, std::chrono::nanoseconds(200000)) : interval)) continue;
       timer.start();
       if (timer.over() && std::exchange(late, true))  // what came while this rank stood still has been looked for again

@@ -15,8 +15,6 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// The exchange of Sharded<2>: afterwards the gradients of a rank's own part are the sums, the others' are what they were.
 struct ScatterExchange {
   static constexpr std::string_view name = "reduce-scatter";
-  using compressor = detail::Uncompressed;
-  using algorithm = detail::OwnAllReduce;
 
   template <class Comm, class Scalar, class Device> class On : public ExchangeOn<Comm, Scalar, Device> {
     using Base = ExchangeOn<Comm, Scalar, Device>;

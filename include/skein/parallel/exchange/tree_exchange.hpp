@@ -20,8 +20,6 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// it.
 template <int V> struct TreeExchange {
   static constexpr std::string_view name = "tree";
-  using compressor = detail::Uncompressed;
-  using algorithm = detail::OwnAllReduce;
 
   template <class Comm, class Scalar, class Device> class On : public ExchangeOn<Comm, Scalar, Device> {
     using Base = ExchangeOn<Comm, Scalar, Device>;

@@ -75,7 +75,7 @@ template <class Comm, class Scalar, int Bound> class ServerLoop {
   void next(Message& m) {
     auto request = comm_->irecv(one(m), any_rank, Message::tag);
     const double begin = clock_.now();
-    while (!request.wait_for(poll_interval(deadline_))) name_the_missing(begin);
+    while (!request.wait_for(comm::Deadline(deadline_).sleep_interval())) name_the_missing(begin);
   }
   /// Since when a worker waits for this one, which is so many steps behind it; `now` where none does.
   double awaited_since(const Worker& behind, double now) const {

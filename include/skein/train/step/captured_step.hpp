@@ -28,12 +28,6 @@ template <class Parts> CapturedStepKey captured_step_key(const Parts& parts, con
           .global_count = static_cast<long>(batch.global_count)};
 }
 
-/// What a step's batch is brought to the device for.
-template <class Parts> BatchUse batch_use(const Parts& parts) {
-  const auto& state = parts.policy_state;
-  return state.ranks() > 1 && state.synchronizes_gradients() ? BatchUse::common_step : BatchUse::own_step;
-}
-
 /// Collectives within a step must be such that the device's stream can keep them: their policy state says `capturable`; and
 /// nothing may wait for a number, or ask the other ranks for one. The host's steps are not captured.
 template <class Parts>

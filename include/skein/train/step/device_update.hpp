@@ -3,6 +3,7 @@
 // gradients, with clipping and the loss scale in it, and the pass reads that. In a step that is replayed this is all that runs on
 // the host.
 #pragma once
+#include <cmath>
 #include <limits>
 
 #include "../../device/memory.hpp"
@@ -59,7 +60,7 @@ struct DeviceUpdate {
     using There = Memory<typename Parts::Device>;
     double squares = 0, bad[1] = {0};
     There::to_host(&squares, parts.device.squares(), sizeof squares, parts.model->where());
-    if (!is_finite(squares)) bad[0] = 1;
+    if (!std::isfinite(squares)) bad[0] = 1;
     parts.policy_state.reduce(bad);
     squares = std::numeric_limits<double>::quiet_NaN();
     if (bad[0] > 0) There::from_host(parts.device.squares(), &squares, sizeof squares, parts.model->where());

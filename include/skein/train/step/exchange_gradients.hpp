@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stage at which gradients and sums become those of all ranks. Worker 0 waits for the policy; the others wait for it.
 #pragma once
+#include "virtual_shards.hpp"
 #include "worker_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -12,9 +13,9 @@ struct ExchangeGradients {
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
     if (w.worker.index != 0) return true;
-    nn::lap(w.parts.loss, StepPart::backward);  // of the slowest worker
+    w.parts.lap(StepPart::backward);  // of the slowest worker
     finish(w.parts, w.step);
-    nn::lap(w.parts.loss, StepPart::synchronization);
+    w.parts.lap(StepPart::synchronization);
     return true;
   }
 
@@ -25,21 +26,13 @@ struct ExchangeGradients {
     if (step.exchange) parts.policy_state.finish_gradients();
     parts.curvature.finish_sums();
     if constexpr (!on_host<typename Parts::Device>) return;  // they stay where they are
-    const auto tail = [&] {
-      const auto* sum = parts.tail();
-      return nn::LossSums{static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])};
-    };
-    if constexpr (PolicyState::virtual_shards > 0) {  // summed as the gradients are, with or without other ranks
-      step.sums = step.update ? tail() : parts.executor->shard_sums();
-      step.weight = step.sums.weight;
-    } else {
-      if (!step.exchange || PolicyState::local_sums) step.sums = parts.executor->sums();
-      step.weight = step.sums.weight;
-      if (!step.exchange) return;
-      const nn::LossSums all = tail();
-      step.weight = all.weight;
-      if (!PolicyState::local_sums) step.sums = all;
-    }
+    if constexpr (SumShards::used<Parts>) return SumShards::take_sums(parts, step);
+    if (!step.exchange || PolicyState::local_sums) step.sums = parts.executor->sums();
+    step.weight = step.sums.weight;
+    if (!step.exchange) return;
+    const nn::LossSums all = parts.sums_of_tail();
+    step.weight = all.weight;
+    if (!PolicyState::local_sums) step.sums = all;
   }
 };
 

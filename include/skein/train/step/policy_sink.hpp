@@ -4,6 +4,7 @@
 #pragma once
 #include "../../nn/exec/gradient_sink.hpp"
 #include "step_parts.hpp"
+#include "virtual_shards.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
 
@@ -21,8 +22,7 @@ template <class Parts> struct PolicySink final : nn::GradientSink {
   nn::ExecutorSinks sinks(bool exchange, std::int64_t step) {
     parts.curvature.begin_step(parts, exchange, step);
     nn::ExecutorSinks s;
-    if (exchange && PolicyState::virtual_shards == 0)
-      s.gradients = this;  // else nothing is exchanged before the shards are summed
+    if (exchange && !SumShards::used<Parts>) s.gradients = this;  // else nothing is exchanged before the shards are summed
     if constexpr (parallel::ReducesStatistics<PolicyState>) s.statistics = this;
     return s;
   }

@@ -34,6 +34,12 @@ struct CapturedStepKey {
 /// together, whose batches lie at the same places whenever they make it.
 enum class BatchUse { evaluation, own_step, common_step };
 
+/// What the batch of a step of these StepParts is brought to the device for.
+template <class Parts> BatchUse batch_use(const Parts& parts) {
+  const auto& state = parts.policy_state;
+  return state.ranks() > 1 && state.synchronizes_gradients() ? BatchUse::common_step : BatchUse::own_step;
+}
+
 /// What the batches of one call have room for on a device, in values of each kind.
 struct BatchRoom {
   long x = 0, tokens = 0, labels = 0, targets = 0;

@@ -9,6 +9,7 @@
 #include "../../comm/public_call.hpp"
 #include "../../nn/buffer_backup.hpp"
 #include "../../nn/executor.hpp"
+#include "../../nn/loss/timed.hpp"
 #include "../../optim/state.hpp"
 #include "../../parallel/concepts.hpp"
 #include "curvature.hpp"
@@ -49,6 +50,13 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
 
   /// The sums of the batch behind the gradients: of all ranks, after an exchange.
   Scalar* tail() { return model->gradient_arena().data + stored; }
+  /// The same on the host, as numbers.
+  nn::LossSums sums_of_tail() {
+    const Scalar* sum = tail();
+    return {static_cast<double>(sum[0]), static_cast<double>(sum[1]), static_cast<double>(sum[2])};
+  }
+  /// A lap of the step's clock: that of a loss that is nn::Timed. Of another loss nothing.
+  void lap(StepPart part) const { nn::lap(loss, part); }
   /// Do ranks have slices of the optimizer's state? All ranks answer alike, also the one whose slice is all of a small arena.
   bool slices_state() const { return placement.kind() == plan::PlacementKind::sliced; }
 
@@ -111,9 +119,6 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     return r;
   }
 };
-
-/// Neither NaN nor infinite.
-constexpr bool is_finite(double x) { return x - x == 0; }
 
 /// One step, the same for all workers.
 template <class Parts> struct StepState {

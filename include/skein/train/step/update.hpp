@@ -2,6 +2,8 @@
 // The last stages of a step on the host: the sum of the gradients gets its factor, and the optimizer's pass reads it as it
 // updates.
 #pragma once
+#include <cmath>
+
 #include "worker_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
@@ -13,7 +15,7 @@ struct BeginUpdate {
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
     const StepState<Parts>& s = w.step;
-    if (s.finite && !is_finite(s.sums.loss)) [[unlikely]]
+    if (s.finite && !std::isfinite(s.sums.loss)) [[unlikely]]
       return w.leave_out();
     const double factor = w.parts.policy_state.gradient_factor();
     double scale = s.weight > 0 ? factor * s.expected_weight / s.weight : 0;

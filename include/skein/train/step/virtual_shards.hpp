@@ -26,6 +26,12 @@ struct SumShards {
     if constexpr (used<Parts>) parts.policy_state.set_partial_sums(executor.subtree_sums());
   }
 
+  /// The sums of the batch, which are added up as the gradients are, with or without other ranks.
+  template <class Parts> static void take_sums(Parts& parts, StepState<Parts>& step) {
+    step.sums = step.update ? parts.sums_of_tail() : parts.executor->shard_sums();
+    step.weight = step.sums.weight;
+  }
+
   /// Which of the shards are this rank's.
   template <class Parts> static plan::VirtualShards share(const Parts& parts) {
     return plan::virtual_shards(Parts::PolicyState::virtual_shards, parts.policy_state.ranks(), parts.policy_state.rank());

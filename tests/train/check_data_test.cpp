@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Joined data sets and a network of several inputs and outputs: sets in another order than the Inputs, or than the losses, have
 // as many values, and would be trained on in silence.
-#include <skein/train/data_check.hpp>
+#include <skein/train/check_data.hpp>
 
 #include <array>
 #include <vector>
@@ -27,7 +27,7 @@ namespace sk = skein;
 namespace nn = skein::nn;
 namespace data = skein::data;
 
-namespace data_check_test {
+namespace check_data_test {
 struct image;
 struct table;
 struct seen;
@@ -41,8 +41,8 @@ struct Net : nn::Graph<nn::Input<image, sk::Shape<3, 2, 1>>, nn::Input<table, sk
                        Apply<nn::Linear<5>, From<both>, To<kind>>, Apply<nn::Linear<2>, From<both>, To<parity>>,
                        Apply<nn::Linear<1>, From<both>, To<price>>, nn::Output<kind>, nn::Output<parity>, nn::Output<price>> {};
 using Model = sk::Model<Net, Net::input>;
-}  // namespace data_check_test
-using namespace data_check_test;
+}  // namespace check_data_test
+using namespace check_data_test;
 
 namespace {
 const std::vector<float> pixels(4 * 6, 0.5f), numbers{1, 2, 3, 4, 5, 6, 7, 8}, prices{1, 2, 3, 4};

@@ -87,14 +87,6 @@ template <class Model> void check_samples(const data::DatasetView& data, const c
                         " data set's samples are tokens: give the model the input Tokens<T>, and a layer that looks them up");
 }
 
-namespace detail {
-inline nn::GivenTargets given_targets(const data::Target& t) {
-  return t.kind == data::TargetKind::label    ? nn::GivenTargets::labels
-         : t.kind == data::TargetKind::vector ? nn::GivenTargets::vectors
-                                              : nn::GivenTargets::none;
-}
-}  // namespace detail
-
 /// Throws ArgumentError where labels are not in the form that the loss takes: join() makes values of them, for a graph_loss.
 inline void check_labels_joined(const data::DatasetView& data, bool of_graph_loss, const std::string& set) {
   if (of_graph_loss && data.target().kind == data::TargetKind::label)
@@ -118,7 +110,7 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
   if (Loss::target == nn::TargetKind::label || nn::HasLossColumns<Loss>) check_labels_joined(data, nn::HasLossColumns<Loss>, set);
   if constexpr (Loss::target == nn::TargetKind::label) {
     if (data.target().kind != data::TargetKind::label)
-      nn::refuse_targets(Loss::target, detail::given_targets(data.target()), set, data.target().count);
+      nn::refuse_targets(Loss::target, data.target().kind, set, data.target().count);
     constexpr long each = nn::labels_each(Model::output_extents);
     if (data.target().each != each)
       throw ShapeError(
@@ -126,7 +118,7 @@ template <class Model, class Loss> void check_data(const data::DatasetView& data
                       data.target().each, nn::shape_text(Model::output_extents), each));
   } else {
     if (data.target().kind != data::TargetKind::vector)
-      nn::refuse_targets(Loss::target, detail::given_targets(data.target()), set, data.target().count);
+      nn::refuse_targets(Loss::target, data.target().kind, set, data.target().count);
     constexpr long wanted = nn::target_length<Loss>(Model::sizes.output.count());
     if (data.target().count != wanted) nn::refuse_target_length(data.target().count, wanted, Model::sizes.output.count(), set);
     if constexpr (nn::HasLossColumns<Loss>) check_target_parts(data, Loss::columns, which);
