@@ -229,7 +229,10 @@ TEST_CASE("descent by hand finds the line") {
 /// y = x tanh(w) / |x|: the formula once; backward replays it on Variables.
 struct Directions {
   static constexpr LayerInfo describe(Extents in) {
-    return {.output = in, .parameters = {{{"weight", in, Init::fan_in_uniform, 1, 1}}}, .saves_input = true};
+    return {.output = in,
+            .parameters = {{{"weight", in, Init::fan_in_uniform, 1, 1}}},
+            .saves_input = true,
+            .fault = in.flat() ? nn::Fault::none : nn::Fault::wants_flat};  // else w's rows have a pitch
   }
   template <class S> static auto formula(const Variable<S, 2>& x, const Variable<S, 1>& w) {
     return x * tanh(w) / sqrt(sum(x * x, 1));
@@ -259,6 +262,8 @@ struct Directions {
 // [end]
 
 TEST_CASE("a layer may use variables inside") {
+  STATIC_REQUIRE(Directions::describe({1, {5}}).fault == nn::Fault::none);
+  STATIC_REQUIRE(Directions::describe({2, {3, 5}}).fault == nn::Fault::wants_flat);
   support::LayerHarness<Directions, Shape<5>, double> h(3);
   h.forward();
   h.backward();

@@ -11,6 +11,8 @@ namespace sk = skein;
 struct Mine : sk::parallel::PolicyBase {
   struct State : sk::parallel::PolicyState {
     static constexpr sk::parallel::Capabilities capabilities{sk::parallel::Capability::synchronizes_gradients};
+    int rank() const { return 0; }
+    int ranks() const { return 1; }
     bool synchronizes_gradients() const { return true; }
 #ifdef SKEIN_TWIN
     void gradient_ready(long, long) {}

@@ -10,6 +10,7 @@
 #include <skein/nn/loss/weighted_losses.hpp>
 #include <skein/skein.hpp>
 
+#include "../support/larger.hpp"
 #include "../support/own_losses.hpp"
 
 namespace sk = skein;
@@ -45,6 +46,7 @@ struct SignSgd {
     for (long i = call.begin; i < call.end; ++i) {
       Scalar g = 0;
       for (int w = 0; w < call.gradient_count; ++w) g += call.gradients[w][i];  // one array a worker
+      g *= call.gradient_scale;                                                 // the divisor, the loss scale and the clipping
       const Scalar sign = g > 0 ? Scalar(1) : g < 0 ? Scalar(-1) : g;           // 0, or a NaN, which has to be seen
       call.parameters[i] -= static_cast<Scalar>(call.lr) * sign;
     }
@@ -63,6 +65,52 @@ TEST_CASE("the sign of a gradient that is no number is none: the weight shows it
   CHECK(weights[0] == 0.75f);
   CHECK(weights[1] == 1);
   CHECK(std::isnan(weights[2]));
+}
+
+TEST_CASE("an own apply takes the factor of the gradients: a step without weight moves nothing", "[guide]") {
+  float weights[] = {1, 1};
+  const float gradient[] = {0.5f, -3};
+  const float* gradients[] = {gradient};
+  sk::optim::UpdateCall<float> call;
+  call.parameters = weights, call.gradients = gradients, call.end = 2, call.lr = 0.25f, call.gradient_scale = 0;
+  SignSgd{}.apply(call);
+  CHECK(weights[0] == 1);
+  CHECK(weights[1] == 1);
+}
+
+namespace {
+/// Plain SGD by a loop of its own.
+struct LoopedSgd {
+  float lr = 1e-3f;
+  int state_arrays() const { return 0; }
+  template <class Scalar, class Device> void apply(const sk::optim::UpdateCall<Scalar, Device>& call) const {
+    for (long i = call.begin; i < call.end; ++i) {
+      Scalar g = 0;
+      for (int w = 0; w < call.gradient_count; ++w) g += call.gradients[w][i];
+      call.parameters[i] -= static_cast<Scalar>(call.lr) * call.gradient_scale * g;
+    }
+  }
+};
+/// The weights after three steps with class weights, which are clipped.
+template <class Optimizer> std::vector<float> clipped(const Optimizer& optimizer) {
+  const std::vector<float> weights{1, 2, 0.5f, 3, 1, 1, 1, 1, 1, 4};
+  std::vector<float> pixels(64 * 8);
+  for (std::size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i % 7) / 7;
+  const auto data =
+      sk::data::from_tensors(std::move(pixels), sk::Extents{3, {8, 8, 1}}, std::vector<std::int32_t>{1, 2, 3, 9, 5, 6, 7, 3});
+  GuideModel model{sk::Seed{1}};
+  sk::Trainer trainer{model, sk::nn::CrossEntropy{.class_weights = weights}, optimizer};
+  trainer.fit(data, {.epochs = 3, .batch = 8, .clip_norm = 0.5, .progress = false, .threads = 2});
+  return {model.parameters().data, model.parameters().data + model.parameters().size};
+}
+}  // namespace
+
+TEST_CASE("an own apply that multiplies by gradient_scale is clipped and weighted as the library's SGD is", "[guide]") {
+  const std::vector<float> own = clipped(LoopedSgd{.lr = 0.1f}), library = clipped(sk::optim::Sgd{.lr = 0.1f});
+  REQUIRE(own.size() == library.size());
+  double far = 0;
+  for (std::size_t i = 0; i < own.size(); ++i) far = support::larger(far, std::abs(own[i] - library[i]));
+  CHECK(far < 1e-6);
 }
 
 TEST_CASE("a pass by hand, and an optimizer on it", "[guide]") {

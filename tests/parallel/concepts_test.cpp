@@ -61,6 +61,18 @@ struct Statistics : sp::PolicyState {
 struct StatisticsOfFloats : Declares<Capability::reduces_statistics> {
   void reduce_statistics(float*, long) {}
 };
+struct OfOne : Declares<Capability::synchronizes_gradients> {  // does not say among whom
+  bool synchronizes_gradients() const { return true; }
+  void gradient_ready(long, long) {}
+  void finish_gradients() {}
+};
+struct OfTwo : OfOne {
+  int rank() const { return 0; }
+  int ranks() const { return 2; }
+};
+struct Drifter : sp::PolicyState {
+  void weights_agree() {}
+};
 struct Owner : sp::PolicyState {
   void sum_over_owners(std::span<double>) {}
 };
@@ -81,6 +93,22 @@ struct Keeper : sp::PolicyState {
 struct KeeperWithoutName : Declares<Capability::keeps_state> {
   template <class Archive> void serialize(Archive&, unsigned) {}
 };
+// Names of what is not declared, of another signature.
+struct AgreesOnSteps : sp::PolicyState {
+  void weights_agree(long) {}
+};
+struct StatisticsUndeclared : sp::PolicyState {
+  void reduce_statistics(float*, long) {}
+};
+struct OwnerOfFloats : sp::PolicyState {
+  void sum_over_owners(float*, long) {}
+};
+struct SharerOfLongs : sp::PolicyState {
+  long batch_parts() const { return 1; }
+};
+struct KeeperOfAnId : sp::PolicyState {
+  int saved_as() const { return 7; }
+};
 struct StateWithoutBase {};
 struct MeetsInNumbers : sp::PolicyState {
   int all_met() const { return 1; }
@@ -98,6 +126,10 @@ static_assert(fault<TellsNoSignal> == Fault::serves);
 static_assert(fault<Misspelled> == Fault::gradients && fault<Undeclared> == Fault::gradients_undeclared);
 static_assert(fault<Statistics> == Fault::statistics_undeclared && fault<StatisticsOfFloats> == Fault::statistics);
 static_assert(fault<Owner> == Fault::part_undeclared && fault<Declares<Capability::owns_part>> == Fault::part);
+static_assert(fault<OfOne> == Fault::gradients_of_one && fault<OfTwo> == Fault::none);
+static_assert(fault<Drifter> == Fault::drift_undeclared && fault<AgreesOnSteps> == Fault::drift_undeclared);
+static_assert(fault<StatisticsUndeclared> == Fault::statistics_undeclared && fault<OwnerOfFloats> == Fault::part_undeclared);
+static_assert(fault<SharerOfLongs> == Fault::batches_undeclared && fault<KeeperOfAnId> == Fault::state_undeclared);
 static_assert(fault<Server> == Fault::serves_undeclared && fault<Declares<Capability::serves_updates>> == Fault::serves);
 static_assert(fault<Sharder> == Fault::shards_undeclared && fault<Declares<Capability::sums_shards>> == Fault::shards);
 static_assert(fault<Sharer> == Fault::batches_undeclared && fault<Declares<Capability::shares_batches>> == Fault::batches);
@@ -123,6 +155,17 @@ struct OwnsAndKnows : OwnsWithoutKnowing {
 }  // namespace
 static_assert(fault<PartialOwner> == Fault::none && !sp::Policy<OwnsWithoutKnowing, Replica> &&
               sp::Policy<OwnsAndKnows, Replica>);
+
+namespace {
+using ReplicaThere = sp::Replica<float, sk::Cuda>;
+struct OwnerThere : PartialOwner {
+  void sum_over_owners_there(sk::DeviceSpan<double, sk::Cuda>) {}
+};
+struct OwnsThere : OwnsAndKnows {
+  template <class R> OwnerThere bind(const R&) const { return {}; }
+};
+}  // namespace
+static_assert(!sp::Policy<OwnsAndKnows, ReplicaThere> && sp::Policy<OwnsThere, ReplicaThere>);
 
 // ---- what wraps forwards
 namespace {

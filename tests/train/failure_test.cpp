@@ -54,6 +54,8 @@ struct ThrowingPolicyState : sk::parallel::PolicyState {
   bool* armed = nullptr;
   static constexpr sk::parallel::Capabilities capabilities{sk::parallel::Capability::synchronizes_gradients};
   static constexpr bool synchronizes_gradients() { return true; }
+  static constexpr int rank() { return 0; }
+  static constexpr int ranks() { return 1; }
   void pull(int h) {
     if (h == hook && std::exchange(*armed, false)) throw std::runtime_error("hook " + std::to_string(h) + " throws");
   }

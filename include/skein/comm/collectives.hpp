@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The typed interface of every communicator of the host: checks arguments, makes a CollectiveCall of a call and hands it to the
-// engine. All ranks get the same bits. Within one machine values are reduced in the order of the ranks, ((x0 + x1) + x2) + ...,
-// over threads and shared memory alike; between machines too by GlooComm, and by MpiComm where ReductionOrder::ranks is asked
-// for: order() tells. The caller owns every buffer; MpiComm and ThreadComm allocate nothing after the first calls.
+// The typed interface of every communicator: checks arguments, makes a CollectiveCall of a call and hands it to the engine. All
+// ranks get the same bits. Values are reduced in the order of the ranks, ((x0 + x1) + x2) + ..., over threads, shared memory and
+// networks alike, but by MpiComm where order() is ReductionOrder::native, by Hierarchical, which adds by nodes, and by NcclComm.
+// The caller owns every buffer; MpiComm and ThreadComm allocate nothing after the first calls.
 #pragma once
 #include <span>
 #include <string>
@@ -30,7 +30,7 @@ template <class Derived, DeviceTag Device> class Collectives {
   }
 
   /// Every rank's span becomes the reduction over all ranks, in place. Blocking; 2 (N - 1) / N B bytes in and out of each rank;
-  /// deterministic, in the order that order() tells.
+  /// deterministic, in the communicator's order of the ranks.
   template <SpanLike R, class Op = Sum> void all_reduce(R&& data, Op op = {}) { run(all_reduce_call(span_of<Device>(data), op)); }
   /// Starts an all_reduce(). All ranks start their collectives in the same order. The engine works within poll and wait only.
   template <SpanLike R, class Op = Sum> auto start_all_reduce(R&& data, Op op = {}) {

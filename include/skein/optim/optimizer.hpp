@@ -19,7 +19,8 @@
 namespace skein::inline SKEIN_ABI::optim {
 
 /// One pass over elements [begin, end) of the arena: what every pass reads and writes (ops::UpdateArguments), and what an
-/// optimizer makes its own arguments of. Gaps between rows hold zero in all arrays, and must do so afterwards.
+/// optimizer makes its own arguments of. The step's gradient is gradient_scale (and scale->factor, where there is a scale) times
+/// the sum of `gradients`. Gaps between rows hold zero in all arrays, and must do so afterwards.
 template <class Scalar_, class Device_ = Cpu> struct UpdateCall : ops::UpdateArguments<Scalar_> {
   using Device = Device_;
   constexpr UpdateCall() { this->gradient_count = 1; }

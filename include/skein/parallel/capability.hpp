@@ -6,12 +6,15 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// One capability, and the functions that whoever declares it has.
+/// One capability, and the functions that whoever declares it has. One that owns a part of the parameters has the optimizer's
+/// state of them. It has sum_over_owners(std::span<double>), for a model on a GPU sum_over_owners_there(DeviceSpan<double,
+/// Device>) too, and gather(own, whole), a call of all ranks: of Sharded's an array becomes whole on all ranks, as K-FAC wants it
+/// of gradients within a step; of a ParameterServer's on rank 0, where files are written, which is enough where Kfac is refused.
 enum class Capability : unsigned {
   synchronizes_gradients,  ///< synchronizes_gradients(), gradient_ready(), finish_gradients(): one of a Compose at most
   averages_weights,        ///< after_step() or epoch_ends(), and finish(), after which all ranks have one model
   lets_weights_drift,      ///< weights_agree(): another policy has made the ranks' weights one
-  owns_part,               ///< sum_over_owners(), gather(): each rank has the optimizer's state of a part of the parameters
+  owns_part,               ///< sum_over_owners(), gather(), see above: each rank has the optimizer's state of a part
   reduces_statistics,      ///< reduce_statistics(): sums over the ranks within a step, for layers
   serves_updates,          ///< serves(), serve(), signals: ranks that keep the weights and do not train
   sums_shards,             ///< virtual_shards, set_partial_sums(): gradients of virtual shards

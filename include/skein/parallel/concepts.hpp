@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The concepts of a policy's state: the hooks that each has, and one concept a capability, which holds where the capability is
-// declared and its functions are there; and which of them is missing, has another signature, or is there and was not declared, so
-// that no hook is silently left out. This is the one place that looks at a type's functions.
+// declared and its functions are there; and which of them is missing, has another signature, or is there and was not declared. A
+// function is known by its name: one that is misspelled, and no part of what is declared, is not found, nor are overloads and
+// templates of another signature. This is the one place that looks at a type's functions.
 #pragma once
 #include <concepts>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "../plan/curvature_shares.hpp"
@@ -63,6 +65,7 @@ template <class Member> concept NoOp = std::same_as<typename ClassOf<Member>::ty
 template <class S> concept OwnReady = !requires { requires NoOp<decltype(&S::gradient_ready)>; };
 template <class S> concept OwnFinishGradients = !requires { requires NoOp<decltype(&S::finish_gradients)>; };
 template <class S> concept OwnSynchronizes = !requires { requires NoOp<decltype(&S::synchronizes_gradients)>; };
+template <class S> concept OwnRanks = !requires { requires NoOp<decltype(&S::rank)> || NoOp<decltype(&S::ranks)>; };
 template <class S> concept OwnFinish = !requires { requires NoOp<decltype(&S::finish)>; };
 template <class S> concept OwnAfterStep = !requires { requires NoOp<decltype(&S::after_step)>; };
 template <class S> concept OwnEpochEnds = !requires { requires NoOp<decltype(&S::epoch_ends)>; };
@@ -80,10 +83,13 @@ struct AnyArchive {
   };
 };
 
-// The functions of the capabilities that PolicyState has no no-op of.
+// The functions of the capabilities. PolicyState has no-ops of those of HasServerSignals, of the others none.
 template <class S> concept HasWeightsAgree = requires(S& s) { s.weights_agree(); };
 template <class S> concept HasGather = requires(S& s) { &S::gather; };
 template <class S> concept HasSumOverOwners = requires(S& s, std::span<double> sums) { s.sum_over_owners(sums); };
+template <class S, class Device> concept HasSumOverOwnersThere = requires(S& s, DeviceSpan<double, Device> sums) {
+  s.sum_over_owners_there(sums);
+};
 template <class S> concept HasReduceStatistics = requires(S& s, double* values) { s.reduce_statistics(values, 0L); };
 template <class S> concept HasPartialSums = requires { &S::set_partial_sums; };
 template <class S> concept HasBatchShares = requires(const S& c) {
@@ -109,6 +115,17 @@ template <class S> concept HasWorkerGrid = requires(S& s, const S& c) {
   s.column().size();
   s.row().size();
 };
+
+// Names of these, of any signature: what has one and does not declare the capability has meant it.
+template <class Member> concept Function = std::is_member_function_pointer_v<Member>;
+template <class S> concept NamesWeightsAgree = requires { requires Function<decltype(&S::weights_agree)>; };
+template <class S> concept NamesSumOverOwners = requires { requires Function<decltype(&S::sum_over_owners)>; }
+|| requires { requires Function<decltype(&S::sum_over_owners_there)>; };
+template <class S> concept NamesReduceStatistics = requires { requires Function<decltype(&S::reduce_statistics)>; };
+template <class S> concept NamesBatchParts = requires { requires Function<decltype(&S::batch_parts)>; }
+|| requires { requires Function<decltype(&S::batch_part)>; };
+template <class S> concept NamesSavedAs = requires { requires Function<decltype(&S::saved_as)>; };
+template <class S> concept NamesWorkerGrid = requires { requires Function<decltype(&S::worker_grid)>; };
 }  // namespace detail
 
 /// Its gradients become the sums over ranks: a Compose has one such policy at most.
@@ -155,8 +172,10 @@ enum class PolicyStateFault {
   hooks,
   gradients,
   gradients_undeclared,
+  gradients_of_one,
   averages,
   drift,
+  drift_undeclared,
   part,
   part_undeclared,
   statistics,
@@ -179,6 +198,7 @@ enum class PolicyStateFault {
 template <class S> consteval PolicyStateFault first_declared_fault() {
   using F = PolicyStateFault;
   if (declares<Capability::synchronizes_gradients, S> && !SynchronizesGradients<S>) return F::gradients;
+  if (declares<Capability::synchronizes_gradients, S> && !OwnRanks<S>) return F::gradients_of_one;
   if (declares<Capability::averages_weights, S> && !AveragesWeights<S>) return F::averages;
   if (declares<Capability::lets_weights_drift, S> && !LetsWeightsDrift<S>) return F::drift;
   if (declares<Capability::owns_part, S> && !OwnsPart<S>) return F::part;
@@ -197,14 +217,17 @@ template <class S> consteval PolicyStateFault first_undeclared() {
   if (forwards_to_parts<S>) return F::none;
   constexpr bool gradients = OwnReady<S> || OwnFinishGradients<S> || OwnSynchronizes<S>;
   if (gradients && !declares<Capability::synchronizes_gradients, S>) return F::gradients_undeclared;
-  if ((HasSumOverOwners<S> || HasGather<S>)&&!declares<Capability::owns_part, S>) return F::part_undeclared;
-  if (HasReduceStatistics<S> && !declares<Capability::reduces_statistics, S>) return F::statistics_undeclared;
+  if ((HasWeightsAgree<S> || NamesWeightsAgree<S>)&&!declares<Capability::lets_weights_drift, S>) return F::drift_undeclared;
+  if ((HasSumOverOwners<S> || NamesSumOverOwners<S> || HasGather<S>)&&!declares<Capability::owns_part, S>)
+    return F::part_undeclared;
+  if ((HasReduceStatistics<S> || NamesReduceStatistics<S>)&&!declares<Capability::reduces_statistics, S>)
+    return F::statistics_undeclared;
   if ((OwnServes<S> || OwnServe<S>)&&!declares<Capability::serves_updates, S>) return F::serves_undeclared;
   if ((HasPartialSums<S> || S::virtual_shards != 0) && !declares<Capability::sums_shards, S>) return F::shards_undeclared;
-  if (HasBatchShares<S> && !declares<Capability::shares_batches, S>) return F::batches_undeclared;
+  if ((HasBatchShares<S> || NamesBatchParts<S>)&&!declares<Capability::shares_batches, S>) return F::batches_undeclared;
   if (HasComm<S> && !declares<Capability::communicates, S>) return F::communicator_undeclared;
-  if ((HasSerialize<S> || HasSavedAs<S>)&&!declares<Capability::keeps_state, S>) return F::state_undeclared;
-  if (HasWorkerGrid<S> && !declares<Capability::shares_inverses, S>) return F::inverses_undeclared;
+  if ((HasSerialize<S> || HasSavedAs<S> || NamesSavedAs<S>)&&!declares<Capability::keeps_state, S>) return F::state_undeclared;
+  if ((HasWorkerGrid<S> || NamesWorkerGrid<S>)&&!declares<Capability::shares_inverses, S>) return F::inverses_undeclared;
   return F::none;
 }
 template <class S> consteval PolicyStateFault first_state_fault() {

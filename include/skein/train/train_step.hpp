@@ -86,9 +86,10 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   }
 
   /// One step on this rank's samples of a batch: forward, loss, backward, the policy's exchange, the optimizer. Returns the sums
-  /// over all ranks. Allocates nothing, and waits for no device (but where the loss is scaled: whether the step before counts). A
-  /// step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in the host's memory,
-  /// or the device's.
+  /// of the step: over all ranks where it exchanged gradients, else (in a call without an update, and under a policy with
+  /// local_sums) of this rank alone. Allocates nothing, and waits for no device (but where the loss is scaled: whether the step
+  /// before counts). A step whose gradients overflow leaves parameters, state and steps() as they were. Batch: see Executor; in
+  /// the host's memory, or the device's.
   template <class Batch> Sums step(const Batch& given, const optim::StepOptions& options = {}) {
     check_step_batch(parts_, given, true);
     optim::check_step(options);
@@ -143,7 +144,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
     ServerStep<Parts, Factor>(parts_, factor, max_norm, heard).run();
   }
 
-  /// Sums of all updates since set_totals(), over all ranks. Waits for a device that has them.
+  /// Sums of all updates since set_totals(): over all ranks, or this rank's alone, as those that step() returns. Waits for a
+  /// device that has them.
   nn::LossSums totals() const {
     const nn::LossSums sums = parts_.device.totals();
     parts_.policy_state.check();

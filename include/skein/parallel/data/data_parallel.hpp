@@ -29,8 +29,9 @@ struct DataParallelOptions {
   bool poll = true;       ///< make progress at the boundaries of layers during backward
 };
 
-/// Bytes of a bucket, and of the first one, where the program says nothing: 128 KiB, a communicator's cheapest message between
-/// threads and processes of one machine; or what the communicator names as `bucket_bytes` and `first_bucket_bytes`.
+/// The least scalars of a bucket, and of the first one: `.bucket_bytes`, or where the program says nothing 128 KiB, a
+/// communicator's cheapest message between threads and processes of one machine; or what the communicator names as `bucket_bytes`
+/// and `first_bucket_bytes`.
 template <class Comm, class Scalar> plan::BucketSize bucket_size(const DataParallelOptions& options) {
   const auto scalars = [](long bytes) { return std::max<long>(1, bytes / static_cast<long>(sizeof(Scalar))); };
   if (options.bucket_bytes > 0) return scalars(options.bucket_bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of DataParallel that are types. Some choose the exchange of gradients (Compress, Algorithm, Sharded<2>, ExchangeBy):
-// there is one. Others change in which steps it happens or what else a step does: they wrap the policy state, DataParallel<Comm,
-// A, B> trains with A::Around<B::Around<...>>, so that what is not chosen costs nothing. What contradicts each other is refused
-// here, by kind.
+// Options of DataParallel that are types. Some choose the exchange of gradients (Compress, Algorithm, Sharded<2>, ExchangeBy,
+// Reproducible): there is one. Others change in which steps it happens or what else a step does: they wrap the policy state,
+// DataParallel<Comm, A, B> trains with A::Around<B::Around<...>>, so that what is not chosen costs nothing. What contradicts each
+// other is refused here, by kind.
 #pragma once
 #include <array>
 #include <concepts>

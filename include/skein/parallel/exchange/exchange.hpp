@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an exchange of gradients is: a type whose On<Comm, Scalar, Device> makes the ranks' sum of a bucket of gradients. It is
 // begun when the bucket is ready, polled at the boundaries of layers, and waited for at the end of backward; in which order and
-// when is BucketScheduler's affair. An option of DataParallel chooses one: ExchangeBy<Own>, Compress, Algorithm, Sharded<2>.
+// when is BucketScheduler's affair. An option of DataParallel chooses one: ExchangeBy<Own>, Compress, Algorithm, Sharded<2>,
+// Reproducible.
 #pragma once
 #include <concepts>
 #include <cstddef>
@@ -48,6 +49,9 @@ template <class Comm_, class Scalar_, class Device_> class ExchangeOn {
   void drop() {}
   /// Before a training is saved, on all ranks.
   void before_save() {}
+  /// A training was loaded whose file has no state of this exchange: drops what it keeps of the steps before. Called where
+  /// keeps_state.
+  void forget() {}
 
   Comm& comm() const { return *comm_; }
   const Replica<Scalar, Device>& replica() const { return replica_; }

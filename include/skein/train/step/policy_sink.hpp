@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PolicySink: what an executor says of the gradients that it has made goes to the policy, which may begin to exchange them while
-// backward goes on. This is the one way of a network's gradients to a policy.
+// backward goes on. Of virtual shards (Reproducible) nothing is said: that policy has their sums (set_partial_sums) when it
+// finishes the exchange. A policy may also read the gradients in the arena after the step, as ParameterServer does.
 #pragma once
 #include "../../nn/exec/gradient_sink.hpp"
 #include "step_parts.hpp"

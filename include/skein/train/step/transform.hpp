@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The stage at which the gradient is changed before the optimizer's pass reads it: clipping by its norm, and the stages of a
-// chain (optim/transform/chain.hpp). Where there is neither, nothing happens here and the summed gradient never is in memory.
+// chain (optim/transform/chain.hpp). Where there is neither, nothing happens here, and without an exchange the summed gradient
+// never is in memory: the optimizer's pass adds up the workers' arrays. (One that ranks exchange is summed before it leaves.)
 #pragma once
 #include <cmath>
 

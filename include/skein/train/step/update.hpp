@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The last stages of a step on the host: the sum of the gradients gets its factor, and the optimizer's pass reads it as it
-// updates.
+// Two stages of a step on the host: BeginUpdate, in which the sum of the gradients gets its factor, and the last one, Update, in
+// which the optimizer's pass reads it. What changes the gradient (LookForOverflow, Transform) runs in between.
 #pragma once
 #include <cmath>
 
