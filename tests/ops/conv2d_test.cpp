@@ -280,4 +280,12 @@ TEST_CASE("oneDNN's convolution is the plain one") {
   onednn_follows({9, 9, 20, 20, 3, 2, 1, 1, 20}, {2}, true);
   onednn_follows({15, 15, 3, 8, 11, 4, 2}, {2}, true);
 }
+
+TEST_CASE("few pixels under many weights are copied to the layout that oneDNN likes, sixteen images at a time") {
+  constexpr Conv2dGeometry few{1, 2, 512, 512, 3, 1, 1};
+  static_assert(ops::cpu::onednn_copies_images(few) && ops::cpu::onednn_copies_images({7, 7, 512, 512, 3, 1, 1}));
+  static_assert(!ops::cpu::onednn_copies_images({14, 14, 512, 512, 3, 1, 1}) &&
+                !ops::cpu::onednn_copies_images({7, 7, 256, 256, 3, 1, 1}));
+  onednn_follows(few, {0, 1, 19, 32}, true);
+}
 #endif

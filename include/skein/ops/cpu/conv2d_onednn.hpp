@@ -8,9 +8,8 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "../reference/conv2d.hpp"
+#include "conv2d_onednn_plans.hpp"
 #include "direct_plan.hpp"
-#include "onednn.hpp"
 
 namespace skein::inline SKEIN_ABI::ops::cpu {
 
@@ -34,6 +33,13 @@ constexpr long onednn_workspace(const Conv2dGeometry& g) {
   return onednn_packed(g) + whole_line(g.weight_rows() * g.weight_pitch()) + whole_line(g.weight_pitch());
 }
 
+/// Are images copied to the layout that oneDNN likes, and outputs back? For images like ours its forward kernels take 1.08 to
+/// 1.17 times as long where a window has millions of weights and an image few pixels (AVX-512); both copies take 2 %.
+constexpr bool onednn_copies_images(const Conv2dGeometry& g) {
+  return g.dimensions == 2 && g.groups == 1 && g.stride == 1 && g.weight_rows() * g.filters >= 1L << 21 &&
+         g.height * g.width <= 64;
+}
+
 #if SKEIN_WITH_ONEDNN
 template <class Scalar> inline constexpr bool onednn_takes = std::is_same_v<Scalar, float>;
 
@@ -41,7 +47,7 @@ template <class Scalar> inline constexpr bool onednn_takes = std::is_same_v<Scal
 class OneDnnConv2d {
  public:
   explicit OneDnnConv2d(const Conv2dGeometry& g)
-      : g_(g), plain_(weights(true)), forward_(plain_), data_(plain_), gradient_(plain_),
+      : g_(g), plans_(g), plain_(plans_.weights(true)), forward_(plain_), data_(plain_), gradient_(plain_),
         zeros_(static_cast<std::size_t>(g.weight_pitch())) {
     const NoOmpTeam alone;
     choose_layouts();
@@ -57,11 +63,20 @@ class OneDnnConv2d {
     if (to_data_) to_data_->run({c.weight, c.packed_weights + onednn_packed(g_)});
   }
   void prepare(long batch) {
-    if (batch > 0) at(batch);
+    if (batch == 0) return;
+    at(batch);
+    for (long first = 0; copies_ && first < batch; first += most_copied) copied(std::min(most_copied, batch - first));
   }
   void forward(const Conv2dCall<float>& c) {
     if (c.batch == 0) return;
-    at(c.batch).forward->run({c.x, to_forward_ ? c.packed_weights : c.weight, c.bias ? c.bias : zeros_.data(), c.y});
+    const float *weights = to_forward_ ? c.packed_weights : c.weight, *bias = c.bias ? c.bias : zeros_.data();
+    if (!copies_) return at(c.batch).forward->run({c.x, weights, bias, c.y});
+    for (long first = 0; first < c.batch; first += most_copied) {
+      Copied& part = copied(std::min(most_copied, c.batch - first));
+      part.in->run({c.x + first * g_.in_count(), x_.data()});
+      part.forward->run({x_.data(), weights, bias, y_.data()});
+      part.out->run({y_.data(), c.y + first * g_.out_count()});
+    }
   }
   void backward(const Conv2dCall<float>& c) {
     if (c.batch == 0) return;
@@ -85,95 +100,26 @@ class OneDnnConv2d {
  private:
   using Description = onednn::Description;
   using Plan = onednn::Plan;
+  using Arguments = std::initializer_list<onednn::Argument>;
   struct Primitives {
     long batch = 0;
     std::unique_ptr<onednn::Primitive> forward, data, weights;
   };
-
-  /// n dense images of (d, h, w, c); d only where the window moves along it.
-  Description image(long n, long d, long h, long w, long c) const {
-    if (g_.dimensions < 3) return {{n, c, h, w}, {h * w * c, 1, w * c, c}};
-    return {{n, c, d, h, w}, {d * h * w * c, 1, h * w * c, w * c, c}};
-  }
-  Description input(long n) const { return image(n, g_.depth, g_.height, g_.width, g_.channels); }
-  Description output(long n) const { return image(n, g_.out_depth(), g_.out_height(), g_.out_width(), g_.filters); }
-  Description bias() const { return {{g_.filters}, {1}}; }
-  /// The weights as they lie in the arena, or (not plain) as oneDNN likes them.
-  Description weights(bool plain) const {
-    const long in = g_.group_channels(), out = g_.group_filters(), pitch = g_.weight_pitch(), cube = g_.dimensions == 3;
-    std::vector<long> extents, strides;
-    const auto dimension = [&](long extent, long stride) {
-      extents.push_back(extent);
-      if (plain) strides.push_back(stride);
-    };
-    if (g_.groups > 1) dimension(g_.groups, out);
-    dimension(out, 1);
-    dimension(in, pitch);
-    if (cube) dimension(g_.kernel, 1L * g_.kernel * g_.kernel * in * pitch);
-    dimension(g_.window_height(), g_.kernel * in * pitch);
-    dimension(g_.kernel, in * pitch);
-    return {extents, strides};
-  }
-
-  Plan plan_forward(long n, const Description& w) const {
-    const Numbers d(g_);
-    const Description x = input(n), y = output(n), b = bias();
-    onednn::Attributes a;
-    dnnl_primitive_desc_t p = nullptr;
-#if DNNL_VERSION_MAJOR >= 3
-    dnnl_convolution_forward_primitive_desc_create(&p, onednn::engine(), dnnl_forward_training, dnnl_convolution_direct, x.get(),
-                                                   w.get(), b.get(), y.get(), d.stride, d.dilation, d.padding, d.padding_after,
-                                                   a.get());
-#else
-    dnnl_convolution_desc_t c;
-    if (dnnl_dilated_convolution_forward_desc_init(&c, dnnl_forward_training, dnnl_convolution_direct, x.get(), w.get(), b.get(),
-                                                   y.get(), d.stride, d.dilation, d.padding, d.padding_after) == dnnl_success)
-      dnnl_primitive_desc_create(&p, &c, a.get(), onednn::engine(), nullptr);
-#endif
-    return Plan(p);
-  }
-  Plan plan_data(long n, const Description& w, const Plan& hint) const {
-    const Numbers d(g_);
-    const Description x = input(n), y = output(n);
-    onednn::Attributes a;
-    dnnl_primitive_desc_t p = nullptr;
-#if DNNL_VERSION_MAJOR >= 3
-    dnnl_convolution_backward_data_primitive_desc_create(&p, onednn::engine(), dnnl_convolution_direct, x.get(), w.get(), y.get(),
-                                                         d.stride, d.dilation, d.padding, d.padding_after, hint.get(), a.get());
-#else
-    dnnl_convolution_desc_t c;
-    if (dnnl_dilated_convolution_backward_data_desc_init(&c, dnnl_convolution_direct, x.get(), w.get(), y.get(), d.stride,
-                                                         d.dilation, d.padding, d.padding_after) == dnnl_success)
-      dnnl_primitive_desc_create(&p, &c, a.get(), onednn::engine(), hint.get());
-#endif
-    return Plan(p);
-  }
-  Plan plan_weights(long n, const Description& w, const Plan& hint) const {
-    const Numbers d(g_);
-    const Description x = input(n), y = output(n), b = bias();
-    onednn::Attributes a;
-    dnnl_primitive_desc_t p = nullptr;
-#if DNNL_VERSION_MAJOR >= 3
-    dnnl_convolution_backward_weights_primitive_desc_create(&p, onednn::engine(), dnnl_convolution_direct, x.get(), w.get(),
-                                                            b.get(), y.get(), d.stride, d.dilation, d.padding, d.padding_after,
-                                                            hint.get(), a.get());
-#else
-    dnnl_convolution_desc_t c;
-    if (dnnl_dilated_convolution_backward_weights_desc_init(&c, dnnl_convolution_direct, x.get(), w.get(), b.get(), y.get(),
-                                                            d.stride, d.dilation, d.padding, d.padding_after) == dnnl_success)
-      dnnl_primitive_desc_create(&p, &c, a.get(), onednn::engine(), hint.get());
-#endif
-    return Plan(p);
-  }
+  struct Copied {
+    long images = 0;
+    std::unique_ptr<onednn::Primitive> in, forward, out;
+  };
 
   /// By a batch of 16, whatever the batches will be: every thread must come to the same layouts.
   void choose_layouts() {
-    const Description any = weights(false);
-    const Plan f = plan_forward(16, any);
+    const Description any = plans_.weights(false);
+    const Plan f = plans_.plan_forward(plans_.input(16), any, plans_.output(16));
     if (!f) return;
-    accept(forward_, f, dnnl_query_weights_md);
-    if (const Plan d = plan_data(16, any, f)) accept(data_, d, dnnl_query_weights_md);
-    if (const Plan w = plan_weights(16, any, f)) accept(gradient_, w, dnnl_query_diff_weights_md);
+    if (copies_)
+      accept(forward_, checked(plans_.plan_forward(plans_.liked_input(16), any, plans_.liked_output(16))), dnnl_query_weights_md);
+    else accept(forward_, f, dnnl_query_weights_md);
+    if (const Plan d = plans_.plan_data(16, any, f)) accept(data_, d, dnnl_query_weights_md);
+    if (const Plan w = plans_.plan_weights(16, any, f)) accept(gradient_, w, dnnl_query_diff_weights_md);
   }
   void accept(Description& layout, const Plan& plan, dnnl_query_t what) {
     const Description liked(plan.query(what));
@@ -185,15 +131,12 @@ class OneDnnConv2d {
     for (auto& p : made_)
       if (p.batch == batch) return p;
     const NoOmpTeam alone;
-    const Description x = input(batch), y = output(batch), b = bias();
-    const Plan f = checked(plan_forward(batch, forward_)), d = checked(plan_data(batch, data_, f)),
-               w = checked(plan_weights(batch, gradient_, f));
+    const Description x = plans_.input(batch), y = plans_.output(batch), b = plans_.bias();
+    const Plan f = checked(plans_.plan_forward(x, copies_ ? plans_.weights(false) : forward_, y)),
+               d = checked(plans_.plan_data(batch, data_, f)), w = checked(plans_.plan_weights(batch, gradient_, f));
     Primitives p;
     p.batch = batch;
-    using Arguments = std::initializer_list<onednn::Argument>;
-    p.forward = std::make_unique<onednn::Primitive>(
-        f, Arguments{
-               {DNNL_ARG_SRC, x.get()}, {DNNL_ARG_WEIGHTS, forward_.get()}, {DNNL_ARG_BIAS, b.get()}, {DNNL_ARG_DST, y.get()}});
+    if (!copies_) p.forward = make_forward(f, x, y);
     p.data = std::make_unique<onednn::Primitive>(
         d, Arguments{{DNNL_ARG_DIFF_DST, y.get()}, {DNNL_ARG_WEIGHTS, data_.get()}, {DNNL_ARG_DIFF_SRC, x.get()}});
     p.weights = std::make_unique<onednn::Primitive>(w, Arguments{{DNNL_ARG_SRC, x.get()},
@@ -204,36 +147,44 @@ class OneDnnConv2d {
     made_.push_back(std::move(p));
     return made_.back();
   }
+  std::unique_ptr<onednn::Primitive> make_forward(const Plan& f, const Description& x, const Description& y) const {
+    const Description b = plans_.bias();
+    return std::make_unique<onednn::Primitive>(
+        f, Arguments{
+               {DNNL_ARG_SRC, x.get()}, {DNNL_ARG_WEIGHTS, forward_.get()}, {DNNL_ARG_BIAS, b.get()}, {DNNL_ARG_DST, y.get()}});
+  }
+  /// For so many images, at most most_copied.
+  Copied& copied(long images) {
+    for (auto& p : copied_)
+      if (p.images == images) return p;
+    const NoOmpTeam alone;
+    const Plan f = checked(plans_.plan_forward(plans_.liked_input(images), forward_, plans_.liked_output(images)));
+    const Description x(f.query(dnnl_query_src_md)), y(f.query(dnnl_query_dst_md));
+    const auto reserve = [](Arena<float>& room, const Description& d) {
+      if (room.size() * sizeof(float) < d.bytes()) room = Arena<float>((d.bytes() + sizeof(float) - 1) / sizeof(float));
+    };
+    reserve(x_, x), reserve(y_, y);
+    copied_.push_back({images, onednn::make_reorder(plans_.input(images), x), make_forward(f, x, y),
+                       onednn::make_reorder(y, plans_.output(images))});
+    return copied_.back();
+  }
   static Plan checked(Plan p) {
     if (!p) throw DeviceError("oneDNN: it has no convolution for this geometry");
     return p;
   }
 
-  struct Numbers {  // as oneDNN counts: a dilation of 0 is none
-    dnnl_dims_t stride{}, dilation{}, padding{}, padding_after{};
-    explicit Numbers(const Conv2dGeometry& g) {
-      const auto after = [&](int in, int out) { return (out - 1) * g.stride + g.reach() - in - g.padding; };
-      int i = 0;
-      const auto dimension = [&](int in, int out) {
-        stride[i] = g.stride;
-        dilation[i] = g.dilation - 1;
-        padding[i] = g.padding;
-        padding_after[i++] = after(in, out);
-      };
-      if (g.dimensions == 1) stride[i++] = 1;  // a height of 1, along which nothing moves
-      if (g.dimensions == 3) dimension(g.depth, g.out_depth());
-      if (g.dimensions > 1) dimension(g.height, g.out_height());
-      dimension(g.width, g.out_width());
-    }
-  };
-
   static constexpr std::size_t most_batches = 16;
+  static constexpr long most_copied = 16;  // images; their copies stay in the caches, and memory does not grow with the batch
   Conv2dGeometry g_;
+  OneDnnConv2dPlans plans_;
+  const bool copies_ = onednn_copies_images(g_);
   Description plain_, forward_, data_, gradient_;  // layouts of the weights
   bool accepted_ = true;
   std::unique_ptr<onednn::Primitive> to_forward_, to_data_, from_gradient_;
   Arena<float> zeros_;
   std::vector<Primitives> made_;
+  std::vector<Copied> copied_;
+  Arena<float> x_, y_;  // what is copied
 };
 
 /// This thread's; made at the first call (prepare() makes it that).
