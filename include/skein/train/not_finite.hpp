@@ -42,6 +42,7 @@ struct NotFiniteStep {
   double norm = 0;          ///< of the gradients; not finite, or that of the last step that was clipped
   bool found_late = false;  ///< some steps may have been made since
   bool made = false;        ///< this step was made all the same, as the stages of a pipeline do
+  bool own_loss = false;    ///< the loss is this rank's, and the step may have had gradients of other ranks
   std::string layer;        ///< what first_not_finite() says
   std::string part;         ///< what is not finite of what the step has left; then its own loss was
 };

@@ -35,10 +35,12 @@ struct ExchangeGradients {
     } else {
       if (!step.exchange || PolicyState::local_sums) step.sums = parts.executor->sums();
       step.weight = step.sums.weight;
+      if constexpr (PolicyState::local_sums) parts.update_memory.loss = step.sums.loss;
       if (!step.exchange) return;
       const nn::LossSums all = tail();
       step.weight = all.weight;
-      if (!PolicyState::local_sums) step.sums = all;
+      if constexpr (PolicyState::local_sums) parts.update_memory.loss = all.loss;
+      else step.sums = all;
     }
   }
 };

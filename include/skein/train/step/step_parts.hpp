@@ -124,6 +124,7 @@ template <class Parts> struct StepState {
   bool update = true, exchange = false;
   bool look = false;        ///< for gradients that are not finite: with one, nothing is updated
   bool finite = false;      ///< nothing is updated where the loss, or the norm of a clipped gradient, is not finite
+  bool agrees = false;      ///< about that with the other ranks, which have losses of their own
   bool left_out = false;    ///< that was so
   std::int64_t number = 1;  ///< of the update, from 1
   double lr = 0;

@@ -112,7 +112,7 @@ struct Transform {
     ReducedGradient gradient(w);
     if (w.step.clip > 0) {
       const double norm = gradient.norm();
-      if (w.step.finite && !is_finite(norm)) [[unlikely]]
+      if (w.step.finite && !w.finite_on_all(norm)) [[unlikely]]
         return w.leave_out();
       gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(norm));
     }
