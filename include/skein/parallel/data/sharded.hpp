@@ -5,6 +5,7 @@
 // Models", SC 2020.
 #pragma once
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -67,6 +68,7 @@ template <int ZeroLevel> struct Sharded : OptionBase {
   static constexpr OptionKind kind = OptionKind::sharding;
   static constexpr bool scatters_gradients = ZeroLevel == 2;
   static constexpr bool slices_updates = true;
+  static std::string described() { return text("Sharded<{}>", ZeroLevel); }
 
   template <class Inner> using Around = detail::PartOwner<Inner>;
   template <class E> using Exchange = std::conditional_t<scatters_gradients, ScatterExchange, E>;
