@@ -99,8 +99,10 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
     if constexpr (Model::scales_loss) return train_step_.loss_scaler().can_fall();
     else return false;
   }
-  double gradient_norm() override {
-    if constexpr (leaves_out && PolicyState::virtual_shards == 0) return norm_of_gradients(train_step_);
+  double gradient_norm([[maybe_unused]] bool made) override {
+    using Optimizer = std::remove_cvref_t<decltype(train_step_.optimizer().optimizer())>;
+    if constexpr (leaves_out && PolicyState::virtual_shards == 0)
+      return made && optim::has_stages<Optimizer> ? 0 : norm_of_gradients(train_step_);
     else return train_step_.gradient_norm();
   }
   std::string first_not_finite(const data::Batch<Scalar>& batch) override {

@@ -98,7 +98,7 @@ template <class Scalar> class LossJudge {
                                              .epoch = epoch,
                                              .loss = sums.mean(),
                                              .rate = training_.rate() * factor,
-                                             .norm = training_.gradient_norm(),
+                                             .norm = training_.gradient_norm(made),
                                              .found_late = late,
                                              .made = made && !leaves_out_,
                                              .own_loss = own_loss_,
