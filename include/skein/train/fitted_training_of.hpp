@@ -138,7 +138,11 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
   }
   void average_buffers() override { train_step_.policy_state().average_buffers(); }
   void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
-  double exposed_seconds() override { return train_step_.policy_state().exposed_seconds(); }
+  double exposed_seconds() override {
+    double seconds = train_step_.policy_state().exposed_seconds();
+    if constexpr (keeps_curvature<TrainStep>) seconds += train_step_.curvature().exposed_seconds();
+    return seconds;
+  }
   bool all_met() override { return !PolicyState::simulated_time && train_step_.policy_state().all_met(); }
   void compare_weights([[maybe_unused]] std::string_view when) override {
     if constexpr (may_have_others<PolicyState>)

@@ -45,7 +45,10 @@ template <class Inner> class PartOwner : public Inner {
   }
 
   /// Adds up, on all ranks alike, what each has summed over its own part. Blocking.
-  void sum_over_owners(std::span<double> values) { this->reduce(values); }
+  void sum_over_owners(std::span<double> values) {
+    const auto exposed = this->waiting();
+    this->reduce(values);
+  }
   /// Adds up likewise numbers in the device's memory.
   void sum_over_owners_there(DeviceSpan<double, Device> values) {
     if (this->several()) this->comm().all_reduce(values, Sum{});
