@@ -135,6 +135,34 @@ TEST_CASE("the figures of a fit: mean losses, shares of right answers, rates, an
   CHECK(figures.epoch(at, at.sums, 1).training.accuracy != figures.epoch(at, at.sums, 1).training.accuracy);
 }
 
+namespace {
+/// Seconds of waiting, as a test says them.
+struct Waits : sk::parallel::PolicyBase {
+  struct State : sk::parallel::PolicyState {
+    const double* seconds = nullptr;
+    double exposed_seconds() const { return *seconds; }
+  };
+  const double* seconds;
+  explicit Waits(const double& of) : seconds(&of) {}
+  template <class R> State bind(const R&) const { return {{}, seconds}; }
+};
+}  // namespace
+
+TEST_CASE("the exposed share in the record of a step is of the time since the record before") {
+  double exposed = 3;
+  sk::Model<Net, sk::Shape<4>> model{sk::Seed{1}};
+  sk::train::TrainStep step{model, nn::CrossEntropy{}, sk::optim::Sgd{}, Waits{exposed}};
+  sk::train::WeightsCopy<decltype(step)> kept;
+  FittedTrainingOf<decltype(step)> training{step, kept};
+  const FitFacts facts = training.facts();
+  FitFigures<float> figures(training, facts);
+  figures.begin(sk::seconds_now() - 1000);
+  figures.begin_epoch(0);
+  exposed += 250;
+  CHECK(figures.step({1, 1, 1}, {.all = 4, .own = 4}, 1, 1).exposed_communication == Approx(0.25).epsilon(0.01));
+  CHECK(figures.step({1, 1, 1}, {.all = 4, .own = 4}, 1, 1).exposed_communication == 0);
+}
+
 TEST_CASE("samples a second are of the samples that this fit has trained on, not of those before a file was saved") {
   Fixture f;
   const FitFacts facts = f.training.facts();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <skein/data/from_tensors.hpp>
+#include <skein/data/loader.hpp>
 #include <skein/nn/batch_norm.hpp>
 #include <skein/nn/linear.hpp>
 #include <skein/nn/loss/mse.hpp>
@@ -15,7 +16,9 @@
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/parallel/average/model_average.hpp>
+#include <skein/parallel/compose.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
+#include <skein/parallel/data/sync_every.hpp>
 #include <skein/train/averaged_model.hpp>
 #include <skein/train/callbacks.hpp>
 #include <skein/train/loss_judge.hpp>
@@ -313,4 +316,73 @@ TEST_CASE("ranks that add up their gradients stop at one step, and skip the same
   CHECK((said[0].find("so that the samples hold") != said[0].npos) != (said[1].find("so that the samples hold") != said[1].npos));
   CHECK(after[0] == after[1]);
   for (float w : after[0]) CHECK(std::isfinite(w));
+}
+
+TEST_CASE("an exchange of gradients that are not finite is left out by all its ranks, whose losses are their own", "[train]") {
+  const Points points(12);  // rank 0's, in step 2, which exchanges
+  const auto data = points.set();
+  sk::FitOptions how = options();
+  how.loader.shuffle = false;
+  std::vector<std::string> said(2);
+  std::vector<std::vector<float>> after(2);
+  CHECK_NOTHROW(sk::spawn(2,
+                          [&](sk::ThreadComm& world) {
+                            const auto rank = static_cast<std::size_t>(world.rank());
+                            Model model{sk::Seed{3}};
+                            sk::Trainer trainer{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f},
+                                                sk::parallel::DataParallel{world, sk::parallel::SyncEvery<2>{}}};
+                            try {
+                              trainer.fit(data, how);
+                            } catch (const sk::NotFiniteError& e) { said[rank] = e.what(); }
+                            after[rank] = weights(model);
+                          },
+                          {.deadline = 30}));
+  for (const auto& of_rank : after)
+    for (const float w : of_rank) CHECK(std::isfinite(w));
+  CHECK_THAT(said[0], Catch::StartsWith("fit: the loss of step 2 (epoch 1) is ") && Catch::Contains(", no finite number; ") &&
+                          Catch::Contains("so that the samples hold"));
+  CHECK_THAT(said[1], Catch::StartsWith("fit: the loss of step 2 (epoch 1) is ") &&
+                          Catch::Contains(" on this rank; that of another rank of the exchange, or the norm of the gradients, is "
+                                          "no finite number; ") &&
+                          Catch::Contains("The weights are those before this step") && !Catch::Contains("it is finite without"));
+}
+
+namespace {
+/// Which of the steps of an epoch by hand each of two ranks leaves out, of which rank 0 has an infinite sample in the first.
+template <class MakePolicy> std::vector<std::vector<bool>> left_out_by_hand(double clip, const MakePolicy& policy) {
+  const Points points(2);
+  const auto data = points.set();
+  std::vector<std::vector<bool>> out(2);
+  sk::spawn(2,
+            [&](sk::ThreadComm& world) {
+              auto& own = out[static_cast<std::size_t>(world.rank())];
+              Model model{sk::Seed{3}};
+              sk::train::TrainStep step{model, nn::Mse{}, sk::optim::Sgd{.lr = 0.05f}, policy(world)};
+              step.reserve({.capacity = 5, .threads = 2});
+              sk::data::Loader<float> loader(data, {.batch = 10, .shuffle = false, .ranks = 2, .rank = world.rank()});
+              for (const auto& batch : loader.epoch(0)) {
+                step.step(batch, {.clip_norm = clip, .finite = true});
+                own.push_back(step.left_out());
+              }
+              own.push_back(step.steps() == 3);
+              for (const float w : weights(model)) own.push_back(std::isfinite(w));
+            },
+            {.deadline = 5});
+  return out;
+}
+}  // namespace
+
+TEST_CASE("a step by hand with .finite is left out by all ranks or by none, also where each sees its own loss", "[train]") {
+  namespace sp = sk::parallel;
+  std::vector<bool> expected(5 + weights(Model{sk::Seed{3}}).size(), true);
+  expected[1] = expected[2] = expected[3] = false;
+  const std::vector<std::vector<bool>> both(2, expected);
+  for (const double clip : {0.0, 1.0}) {
+    CHECK(left_out_by_hand(clip, [](auto& world) { return sp::DataParallel{world}; }) == both);
+    CHECK(left_out_by_hand(clip, [](auto& world) { return sp::DataParallel{world, sp::SyncEvery<2>{}}; }) == both);
+    CHECK(left_out_by_hand(clip, [](auto& world) { return sp::ModelAverage{world, sp::Period<1>{}}; }) == both);
+    CHECK(left_out_by_hand(clip, [](auto& world) {
+            return sp::Compose{sp::DataParallel{world, sp::SyncEvery<2>{}}, sp::ModelAverage{world, sp::Period<3>{}}};
+          }) == both);
+  }
 }

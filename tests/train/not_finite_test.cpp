@@ -20,6 +20,7 @@
 #include <skein/optim/kfac/kfac.hpp>
 #include <skein/optim/sgd.hpp>
 #include <skein/optim/transform/chain.hpp>
+#include <skein/optim/transform/lars.hpp>
 #include <skein/parallel/average/model_average.hpp>
 #include <skein/parallel/data/data_parallel.hpp>
 #include <skein/parallel/data/sharded.hpp>
@@ -260,6 +261,9 @@ TEST_CASE("an optimizer's array that is not finite is found whatever has it, but
   for (const sk::OnNan on_nan : {sk::OnNan::stop, sk::OnNan::skip})
     CHECK_THAT(said_of_state(model, sk::optim::Adam{}, on_nan), Catch::StartsWith(second));
   CHECK_THAT(said_of_state(model, sk::optim::Adam{}, sk::OnNan::go_on), !Catch::Contains("not finite"));
+  CHECK_THAT(said_of_state(model, sk::optim::Adam{}), Catch::Contains(", the gradients' norm "));
+  const std::string scaled = said_of_state(model, sk::optim::chain(sk::optim::Lars{}, sk::optim::Adam{}));
+  CHECK_THAT(scaled, Catch::Contains("is not finite after step 4") && !Catch::Contains("norm "));  // Lars has scaled them
   CHECK_THAT(said_of_state(model, sk::optim::Adagrad{}), Catch::StartsWith("fit: the optimizer's array 'optimizer/0/0.weight'"));
   // Each of two ranks has a part of the arrays, and finds its own.
   CHECK_THROWS_WITH(sk::spawn(2,

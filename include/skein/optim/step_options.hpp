@@ -15,8 +15,9 @@ struct StepOptions {
   bool update = true;       ///< false: gradients only (all but the last call of an accumulation)
   std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and the step's number
   bool graph = true;  ///< may the step be captured and replayed, where the device has such, alike on all ranks; not by a pipeline
-  bool finite = false;  ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite, by each
-                        ///< rank's own loss where its policy does not add up every step's gradients (SyncEvery, ModelAverage)
+  bool finite = false;  ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite, on all
+                        ///< ranks alike, which ask each other where their policy does not add up all gradients (SyncEvery)
+  bool stops = false;   ///< with .finite: who leaves a step out makes no further one, as fit, and so asks no other rank
   /// The mean is over so many samples, those of all calls and ranks of the step; 0: as many as its first call has. Pipelines do
   /// not look at it.
   long of_samples = 0;

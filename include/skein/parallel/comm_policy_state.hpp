@@ -3,6 +3,7 @@
 // made the same, and what was waited for.
 #pragma once
 #include <string>
+#include <vector>
 
 #include "../comm/concepts.hpp"
 #include "../comm/op.hpp"
@@ -70,6 +71,14 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
     values.add_hash("the model (network, input shape, scalar)", &replica_.fingerprint, sizeof replica_.fingerprint);
     values.of(policy);
     return values;
+  }
+
+  /// Adds to them who updates what: behind the options that a message shall name before it.
+  void add_placement(NamedValues& values) const {
+    std::vector<long> ends;
+    for (int k = 0; k < replica_.placement.owners(); ++k) ends.push_back(replica_.placement.part(k).end);
+    values.add_hash("the slices that ranks update (their number, and a transform of tensors such as Lars)", ends.data(),
+                    ends.size() * sizeof(long));
   }
 
   /// Throws ArgumentError where the communicator moves memory of another device of that kind than the model's.

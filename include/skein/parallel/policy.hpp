@@ -34,7 +34,7 @@ template <class Scalar_, class Device_> struct Replica {
   std::vector<plan::Range> trained{};      ///< what is not frozen, where something is; empty: all
   plan::Placement placement{};             ///< what of it each rank updates, and has the optimizer's state of
   Device where{};                          ///< which of the devices
-  std::uint64_t fingerprint = 0;           ///< of everything that the ranks must have in common
+  std::uint64_t fingerprint = 0;           ///< of everything of the model that the ranks must have in common
   std::string options{};                   ///< of the policy, that are types, in words: likewise
 
   /// visit(part) for the parts of `range` that are not frozen: what is frozen is the same on all ranks, and stays as it is.

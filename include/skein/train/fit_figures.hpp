@@ -28,7 +28,7 @@ template <class Scalar> class FitFigures {
   FitFigures(FittedTraining<Scalar>& training, const FitFacts& facts) : training_(training), facts_(facts) {}
 
   /// The first step is next.
-  void begin(double now) { start_ = last_ = now; }
+  void begin(double now) { start_ = last_ = now, last_exposed_ = training_.exposed_seconds(); }
   /// `samples`: that were before, of all ranks, where an epoch goes on.
   void begin_epoch(std::int64_t samples) {
     epoch_ = seconds_now(), exposed_ = training_.exposed_seconds();
@@ -52,7 +52,7 @@ template <class Scalar> class FitFigures {
   }
   double seconds_of_epoch() const { return seconds_now() - epoch_; }
 
-  /// The record of a step of these samples. Its time is that since the record before.
+  /// The record of a step of these samples. Its time is that since the record before, and its exposed share is of that time.
   StepRecord step(const nn::LossSums& sums, const StepSamples& samples, int epoch, double factor) {
     const double now = seconds_now(), before = std::exchange(last_, now);
     StepRecord record;
@@ -63,7 +63,8 @@ template <class Scalar> class FitFigures {
     record.learning_rate = training_.rate() * factor;
     record.seconds = now - before;
     record.samples_per_second = static_cast<double>(samples.all) / record.seconds;
-    record.exposed_communication = (training_.exposed_seconds() - exposed_) / std::max(1e-9, now - epoch_);
+    const double exposed = training_.exposed_seconds();
+    record.exposed_communication = (exposed - std::exchange(last_exposed_, exposed)) / std::max(1e-9, record.seconds);
     return record;
   }
   /// When the last step was recorded.
@@ -99,6 +100,7 @@ template <class Scalar> class FitFigures {
   const FitFacts& facts_;
   double start_ = 0, last_ = 0;            // seconds: the fit's begin, the last recorded step
   double epoch_ = 0, exposed_ = 0;         // the epoch's begin, exposed seconds until then
+  double last_exposed_ = 0;                // exposed seconds until the last recorded step
   std::int64_t steps_done_ = 0, own_ = 0;  // of the fit; this rank's samples of the epoch so far
   std::int64_t before_ = 0;                // samples of the epoch that a fit before this one has trained on
 };

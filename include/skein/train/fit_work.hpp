@@ -92,6 +92,7 @@ template <class Scalar> struct FitWork {
     step.key = random_key(batches.seed().value, 0x73746570ull + static_cast<std::uint64_t>(number));  // "step"
     step.graph = options.compute.graph;
     step.finite = judge.judges_step(pending == 0);
+    step.stops = true;  // steps are skipped only where all ranks see all sums
     return step;
   }
 

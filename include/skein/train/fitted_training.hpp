@@ -54,8 +54,9 @@ template <class Scalar> class JudgedTraining : public EvaluatedTraining<Scalar> 
   virtual bool scales_loss() = 0;
   /// An overflow lowers the scale of the loss.
   virtual bool scale_can_fall() = 0;
-  /// The norm of the last step's gradient, where that is known.
-  virtual double gradient_norm() = 0;
+  /// The norm of the last step's gradient, where that is known, else 0. `made`: its update was, by what a chain's stages may have
+  /// made of the gradient.
+  virtual double gradient_norm(bool made) = 0;
   /// What of the batch's step is not finite, in a sentence without its end; the weights stay as they are.
   virtual std::string first_not_finite(const data::Batch<Scalar>& batch) = 0;
   /// What is not finite of what this rank's steps have left, in a sentence without its end: a weight that it trains, a running

@@ -99,8 +99,10 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
     if constexpr (Model::scales_loss) return train_step_.loss_scaler().can_fall();
     else return false;
   }
-  double gradient_norm() override {
-    if constexpr (leaves_out && PolicyState::virtual_shards == 0) return norm_of_gradients(train_step_);
+  double gradient_norm([[maybe_unused]] bool made) override {
+    using Optimizer = std::remove_cvref_t<decltype(train_step_.optimizer().optimizer())>;
+    if constexpr (leaves_out && PolicyState::virtual_shards == 0)
+      return made && optim::has_stages<Optimizer> ? 0 : norm_of_gradients(train_step_);
     else return train_step_.gradient_norm();
   }
   std::string first_not_finite(const data::Batch<Scalar>& batch) override {
@@ -136,7 +138,11 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
   }
   void average_buffers() override { train_step_.policy_state().average_buffers(); }
   void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
-  double exposed_seconds() override { return train_step_.policy_state().exposed_seconds(); }
+  double exposed_seconds() override {
+    double seconds = train_step_.policy_state().exposed_seconds();
+    if constexpr (keeps_curvature<TrainStep>) seconds += train_step_.curvature().exposed_seconds();
+    return seconds;
+  }
   bool all_met() override { return !PolicyState::simulated_time && train_step_.policy_state().all_met(); }
   void compare_weights([[maybe_unused]] std::string_view when) override {
     if constexpr (may_have_others<PolicyState>)

@@ -25,7 +25,7 @@ template <class Scalar> class LossJudge {
   /// Throws ArgumentError where steps are to be skipped and ranks could skip different ones.
   LossJudge(Training& training, const FitFacts& facts, const FitOptions& options)
       : training_(training), on_nan_(options.on_nan), host_(facts.host), leaves_out_(facts.leaves_out),
-        scaled_(training.scales_loss()), steps_before_(training.steps()) {
+        own_loss_(facts.local_sums && facts.ranks > 1), scaled_(training.scales_loss()), steps_before_(training.steps()) {
     if (on_nan_ == OnNan::skip && !facts.sees_all_sums)
       throw ArgumentError(
           "fit: .on_nan = OnNan::skip is for a model on the Cpu and a policy whose ranks add up their gradients in each step: "
@@ -46,7 +46,8 @@ template <class Scalar> class LossJudge {
     if (!out && std::isfinite(sums.loss)) [[likely]]
       return true;
     if (on_nan_ == OnNan::skip) return left_out_ += out, !out;
-    stop(sums, epoch, factor, false, leaves_out_ ? training_.first_not_finite(batch) : "");
+    const bool own = !std::isfinite(sums.loss);  // else there is no such layer for this rank's samples
+    stop(sums, epoch, factor, false, leaves_out_ && own ? training_.first_not_finite(batch) : "");
   }
   /// Sums of a step, or of an epoch so far, that somebody has asked for.
   void look(const nn::LossSums& sums, int epoch, double factor) {
@@ -97,16 +98,17 @@ template <class Scalar> class LossJudge {
                                              .epoch = epoch,
                                              .loss = sums.mean(),
                                              .rate = training_.rate() * factor,
-                                             .norm = training_.gradient_norm(),
+                                             .norm = training_.gradient_norm(made),
                                              .found_late = late,
                                              .made = made && !leaves_out_,
+                                             .own_loss = own_loss_,
                                              .layer = std::move(layer),
                                              .part = std::move(part)}));
   }
 
   Training& training_;
   OnNan on_nan_;
-  bool host_, leaves_out_, scaled_;
+  bool host_, leaves_out_, own_loss_, scaled_;
   std::int64_t left_out_ = 0, steps_ = 0;    // steps_: before the one that is judged
   std::int64_t skipped_ = 0, steps_before_;  // in this epoch, and of those before
   nn::LossSums totals_{};                    // of the epoch, before a step that may be skipped

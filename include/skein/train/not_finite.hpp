@@ -39,9 +39,10 @@ struct NotFiniteStep {
   std::int64_t step = 0;  ///< from 1
   int epoch = 0;          ///< from 1
   double loss = 0, rate = 0;
-  double norm = 0;          ///< of the gradients; not finite, or that of the last step that was clipped
+  double norm = 0;          ///< of the gradients as backward left them, or of the last step that was clipped; 0: not known
   bool found_late = false;  ///< some steps may have been made since
   bool made = false;        ///< this step was made all the same, as the stages of a pipeline do
+  bool own_loss = false;    ///< the loss is this rank's, and the step may have had gradients of other ranks
   std::string layer;        ///< what first_not_finite() says
   std::string part;         ///< what is not finite of what the step has left; then its own loss was
 };

@@ -11,6 +11,15 @@ SKEIN_BEGIN_COLD
 
 namespace skein::inline SKEIN_ABI::train {
 
+namespace detail {
+/// What a step was left out for, behind its loss.
+inline std::string no_finite_number(const NotFiniteStep& s) {
+  if (!std::isfinite(s.loss)) return ", no finite number; ";
+  return s.own_loss ? " on this rank; that of another rank of the exchange, or the norm of the gradients, is no finite number; "
+                    : ", and the norm of the gradients no finite number; ";
+}
+}  // namespace detail
+
 SKEIN_INLINE std::string not_finite_message(const NotFiniteStep& s) {
   const bool left = !s.part.empty();
   std::string text = left           ? "fit: " + s.part + " after step "
@@ -20,7 +29,7 @@ SKEIN_INLINE std::string not_finite_message(const NotFiniteStep& s) {
   append_integer(text += " (epoch ", s.epoch);
   if (left) text += "), whose own loss was finite; ";
   else if (s.found_late) text += "), some steps late; ";
-  else append_digits(text += ") is ", s.loss, 4), text += ", no finite number; ";
+  else append_digits(text += ") is ", s.loss, 4), text += detail::no_finite_number(s);
   append_digits(text += "the rate is ", s.rate, 4);
   if (s.norm > 0 || std::isnan(s.norm)) append_digits(text += ", the gradients' norm ", std::fabs(s.norm), 4);
   if (!s.layer.empty()) text += "; " + s.layer;

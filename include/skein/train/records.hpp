@@ -96,8 +96,8 @@ struct StepRecord {
   double accuracy = not_measured;
   double learning_rate = not_measured;
   double samples_per_second = not_measured;
-  double exposed_communication = 0;
-  double seconds = 0;
+  double exposed_communication = 0;  // share of .seconds in which computing waited for communication
+  double seconds = 0;                // wall time since the record before
 
   template <class Archive> void serialize(Archive& archive, unsigned) {
     (archive & step & epoch & loss & accuracy & learning_rate & samples_per_second & exposed_communication & seconds);

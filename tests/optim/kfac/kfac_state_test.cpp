@@ -160,15 +160,15 @@ template <class M, class Optimizer> struct Steps {
 };
 
 /// Second moments of the patches of images, by loops over places: sides (depth, height, width), channels innermost; a window of
-/// kernel^dimensions; a 1 behind each where there is a bias. As kfac-pytorch has them: each value divided by the positions, the
-/// sum by samples and positions.
-Values naive_factor(const std::vector<long>& sides, long channels, long kernel, long padding) {
+/// kernel^dimensions at every stride-th place; a 1 behind each where there is a bias. As kfac-pytorch has them: each value
+/// divided by the positions, the sum by samples and positions.
+Values naive_factor(const std::vector<long>& sides, long channels, long kernel, long padding, long stride = 1) {
   std::vector<std::vector<double>> patches;
   const auto& x = images();
   std::vector<double> pixels(samples * numbers);
   sk::data::Loader<double> loader(x, {.batch = samples, .shuffle = false});
   for (const auto& batch : loader.epoch(0)) std::copy_n(batch.x, pixels.size(), pixels.begin());
-  const auto out = [&](std::size_t d) { return sides[d] == 1 ? 1 : sides[d] + 2 * padding - kernel + 1; };
+  const auto out = [&](std::size_t d) { return sides[d] == 1 ? 1 : (sides[d] + 2 * padding - kernel) / stride + 1; };
   const auto window = [&](std::size_t d) { return sides[d] == 1 ? 1 : kernel; };
   const auto border = [&](std::size_t d) { return sides[d] == 1 ? 0 : padding; };
   for (long n = 0; n < samples; ++n)
@@ -180,7 +180,7 @@ Values naive_factor(const std::vector<long>& sides, long channels, long kernel, 
             for (long ky = 0; ky < window(1); ++ky)
               for (long kw = 0; kw < window(2); ++kw)
                 for (long c = 0; c < channels; ++c) {
-                  const long iz = z + kz - border(0), iy = y + ky - border(1), iw = w + kw - border(2);
+                  const long iz = z * stride + kz - border(0), iy = y * stride + ky - border(1), iw = w * stride + kw - border(2);
                   const bool inside = iz >= 0 && iy >= 0 && iw >= 0 && iz < sides[0] && iy < sides[1] && iw < sides[2];
                   patch.push_back(
                       inside
@@ -219,6 +219,10 @@ TEST_CASE(
   has_factor<nn::Reshape<24, 2>, nn::Conv1d<4, sk::Kernel<5>>>(naive_factor({1, 1, 24}, 2, 5, 0));
   has_factor<nn::Reshape<2, 3, 4, 2>, nn::Conv3d<4, sk::Kernel<2>>>(naive_factor({2, 3, 4}, 2, 2, 0));
   has_factor<nn::Reshape<3, 2, 4, 2>, nn::Conv3d<4, sk::Kernel<3>, sk::Padding<1>>>(naive_factor({3, 2, 4}, 2, 3, 1));
+  has_factor<nn::Reshape<16, 3>, nn::Conv1d<4, sk::Kernel<3>, sk::Padding<1>, sk::Stride<2>>>(
+      naive_factor({1, 1, 16}, 3, 3, 1, 2));
+  has_factor<nn::Reshape<3, 2, 4, 2>, nn::Conv3d<4, sk::Kernel<2>, sk::Padding<1>, sk::Stride<2>>>(
+      naive_factor({3, 2, 4}, 2, 2, 1, 2));
   has_factor<nn::Reshape<4, 6, 2>, nn::Conv2d<4, sk::Kernel<3>, sk::Padding<1>>>(naive_factor({1, 4, 6}, 2, 3, 1));
 }
 

@@ -266,3 +266,34 @@ TEST_CASE("A closure that throws leaves L-BFGS the weights of the last iteration
   lbfgs.step(model, closure);
   CHECK(closure() == Approx(quiet()).epsilon(1e-6));  // the search that was broken off has left no curvature of its own
 }
+
+TEST_CASE("A first iteration of L-BFGS that was no step leaves the next one the length of a first", "[optim]") {
+  const auto weights = [](const auto& model) {
+    return std::vector<double>(model.parameters().begin(), model.parameters().end());
+  };
+  const Points<double> points;
+  const auto same_as_undisturbed = [&](const Lbfgs& options, int steps_before, bool throws, const char* said) {
+    auto model = made<double>(), same = made<double>();
+    sk::Executor executor{model, nn::Mse{}, {.capacity = 8, .threads = 1}}, other{same, nn::Mse{}, {.capacity = 8, .threads = 1}};
+    BoundLbfgs lbfgs{options, model}, undisturbed{options, same};
+    int calls = 0;
+    const auto closure = [&] {
+      const double loss = executor.forward_backward(points.view()).mean();
+      if (++calls != 2) return loss;
+      if (throws) throw std::runtime_error("gone");
+      return std::numeric_limits<double>::infinity();
+    };
+    for (int i = 0; i < steps_before; ++i) lbfgs.step(model, closure);
+    CHECK_THROWS_WITH(lbfgs.step(model, closure), Catch::Contains(said));
+    CHECK(weights(model) == weights(same));
+    CHECK(lbfgs.iterations() == 0);
+    lbfgs.step(model, closure);
+    undisturbed.step(same, [&] { return other.forward_backward(points.view()).mean(); });
+    CHECK(weights(model) == weights(same));
+    CHECK(lbfgs.iterations() == undisturbed.iterations());
+  };
+  for (const LineSearch search : {LineSearch::none, LineSearch::strong_wolfe})
+    same_as_undisturbed({.max_iterations = 3, .line_search = search}, 0, true, "gone");
+  same_as_undisturbed({.max_iterations = 3}, 0, false, "made the loss inf");
+  same_as_undisturbed({.max_iterations = 1}, 1, false, "made the loss inf");  // which the next step finds
+}

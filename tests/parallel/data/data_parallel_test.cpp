@@ -6,6 +6,8 @@
 #include <skein/comm/self/self_comm.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/parallel/compose.hpp>
+#include <skein/parallel/data/gradient_workers.hpp>
+#include <skein/parallel/data/reproducible.hpp>
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
 #include <skein/parallel/data/sync_every.hpp>
@@ -108,6 +110,12 @@ TEST_CASE("ranks whose options that are types differ refuse to start, and are na
                     Catch::Contains("the options of DataParallel is SyncEvery<4> on rank 0, SyncEvery<3> on rank 1"));
   CHECK_THROWS_WITH(of_two(sk::parallel::SyncBatchNorm{}, sk::parallel::DataParallelOptions{}),
                     Catch::Contains("the options of DataParallel is SyncBatchNorm on rank 0, none on rank 1"));
+  using sk::parallel::GradientWorkers, sk::parallel::Reproducible;
+  CHECK_THROWS_WITH(of_two(GradientWorkers<sk::parallel::OneRank>{}, GradientWorkers<sk::parallel::Fraction<1, 2>>{}),
+                    Catch::Contains("the options of DataParallel is GradientWorkers<OneRank> on rank 0, "
+                                    "GradientWorkers<Fraction<1, 2>> on rank 1"));
+  CHECK_THROWS_WITH(of_two(Reproducible<8>{}, Reproducible<4>{}),
+                    Catch::Contains("the options of DataParallel is Reproducible<8> on rank 0, Reproducible<4> on rank 1"));
 }
 
 TEST_CASE("the first bucket is complete before backward ends, but not without polling", "[parallel]") {

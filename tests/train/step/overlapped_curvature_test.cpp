@@ -8,6 +8,7 @@
 
 #include <catch2/catch.hpp>
 #include <skein/comm/counted.hpp>
+#include <skein/comm/sim/delayed.hpp>
 #include <skein/comm/thread/spawn.hpp>
 #include <skein/data/from_tensors.hpp>
 #include <skein/nn/batch_norm.hpp>
@@ -25,6 +26,7 @@
 #include <skein/parallel/data/gradient_workers.hpp>
 #include <skein/parallel/data/sharded.hpp>
 #include <skein/parallel/data/sync_batch_norm.hpp>
+#include <skein/train/fitted_training_of.hpp>
 #include <skein/train/trainer.hpp>
 
 #include "../../support/rank_check.hpp"
@@ -182,5 +184,30 @@ TEST_CASE("A training with Kfac sends the bytes that are planned, at intervals o
           world.all_reduce(std::span(&made, 1), sk::Sum{});
           RANK_CHECK(made == static_cast<double>(squares));
         }
+  });
+}
+
+TEST_CASE("What a training with Kfac waits for factors, inverses and gathered gradients is exposed communication", "[train]") {
+  using Small = sk::Model<nn::Sequential<nn::Flatten, nn::Linear<3>>, sk::Shape<4, 6>, sk::Cpu, double>;
+  constexpr double each = 0.02;  // seconds of a collective
+  sk::SlowNetwork network({}, each);
+  sk::spawn(2, [&](sk::ThreadComm& threads) {
+    sk::Delayed world{threads, network};
+    const Values x(24 * 4, 0.5 + threads.rank());
+    const std::vector<std::int32_t> labels(4, 1);
+    const sk::BatchView<double> batch{.x = x.data(), .pitch = 24, .labels = labels.data(), .count = 4, .global_count = 8};
+    const auto waited = [&](bool overlap, auto... options) {
+      Small model{sk::Seed{3}};
+      sk::train::TrainStep step{model, weighted(), optim::chain(kfac(overlap, 1), optim::Sgd{.lr = 0.01f}),
+                                sp::DataParallel{world, options...}};
+      step.reserve({.capacity = 4, .threads = 2});
+      for (int i = 0; i < 4; ++i) step.step(batch);
+      sk::train::WeightsCopy<decltype(step)> kept;
+      sk::train::detail::FittedTrainingOf<decltype(step)> training{step, kept};
+      return training.exposed_seconds() - step.policy_state().exposed_seconds();
+    };
+    RANK_CHECK(waited(false) >= (4 + 2) * each);  // factors in each step, inverses in the first and the fourth
+    RANK_CHECK(waited(true) >= 2 * each);         // factors may have left with the gradients
+    RANK_CHECK(waited(false, sp::Sharded<2>{}) >= (4 + 2 + 4) * each);  // gradients of the other parts besides
   });
 }

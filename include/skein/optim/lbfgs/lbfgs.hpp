@@ -82,6 +82,7 @@ template <class Scalar> class BoundLbfgs {
       const bool last = n == options_.max_iterations && options_.line_search == LineSearch::none;
       const double previous = loss;
       evaluations += move(line, slope, last, options_.max_evaluations - evaluations, loss);
+      ++iterations_;  // one that throws was none: the next one begins as it did
       if (n == options_.max_iterations || evaluations >= options_.max_evaluations) break;
       const double steepest = detail::largest(gradient());
       if (steepest <= options_.tolerance_gradient || !std::isfinite(steepest)) break;  // the next step says that it is not finite
@@ -109,7 +110,7 @@ template <class Scalar> class BoundLbfgs {
     double loss() {
       const bool moved_unseen = own_.unseen_ == model_.version();
       const double loss = evaluate(0);
-      if (!std::isfinite(loss) && moved_unseen) own_.refuse_loss(*this, loss);
+      if (!std::isfinite(loss) && moved_unseen) --own_.iterations_, own_.refuse_loss(*this, loss);
       if (!std::isfinite(loss))
         throw ArgumentError("Lbfgs: the loss is not finite before the step: look for NaN in the data and the weights");
       own_.current_ = 0;
@@ -166,7 +167,7 @@ template <class Scalar> class BoundLbfgs {
 
   /// Makes the direction of the next iteration, and the length to begin with.
   void find_direction() {
-    if (iterations_++ == 0) {
+    if (iterations_ == 0) {
       direction_ = gradient();
       detail::multiply(direction_, -1);
       double sum = 0;

@@ -91,6 +91,7 @@ template <class Comm, class Scalar, class Device, class Exchange = AllReduceExch
     values.add(".reduce", options_.reduce == Reduce::Sum ? "Sum" : "Mean").add("the exchange", Sound::name);
     const std::string& given = this->replica().options;
     values.add("the options", given.empty() ? std::string_view("none") : std::string_view(given));
+    this->add_placement(values);
     const std::span<const plan::Range> buckets = scheduler_.buckets();
     values.add("the number of buckets", buckets.size());
     values.add_hash("the division into buckets (.bucket_bytes, frozen parameters)", buckets.data(), buckets.size_bytes());

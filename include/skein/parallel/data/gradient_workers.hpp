@@ -18,15 +18,18 @@ namespace skein::inline SKEIN_ABI::parallel {
 /// (COMM-OPT).
 struct EveryRank {
   static constexpr plan::WorkerGrid grid(int ranks) { return {ranks, ranks}; }
+  static std::string described() { return "EveryRank"; }
 };
 /// Each layer has one gradient worker: no inverse is sent, and each is in memory once (MEM-OPT).
 struct OneRank {
   static constexpr plan::WorkerGrid grid(int ranks) { return {ranks, 1}; }
+  static std::string described() { return "OneRank"; }
 };
 /// Numerator / Denominator of the ranks, rounded down to a number that divides them, and at least one (HYBRID-OPT).
 template <int Numerator, int Denominator> struct Fraction {
   static_assert(Numerator > 0 && Denominator >= Numerator, "Fraction<N, D> of the ranks: 0 < N <= D, as in Fraction<1, 2>");
   static constexpr plan::WorkerGrid grid(int ranks) { return plan::worker_grid(ranks, Numerator, Denominator); }
+  static std::string described() { return text("Fraction<{}, {}>", Numerator, Denominator); }
 };
 
 namespace detail {
@@ -38,7 +41,7 @@ template <class Comm> inline constexpr bool splits = comm::can<Comm, comm::Capab
 /// of them, up to rounding.
 template <class Share> struct GradientWorkers : OptionBase {
   static constexpr OptionKind kind = OptionKind::curvature;
-  static std::string described() { return "GradientWorkers"; }
+  static std::string described() { return text("GradientWorkers<{}>", Share::described()); }
 
   template <class Inner> class Around : public Inner {
     using Comm = typename Inner::communicator;

@@ -26,20 +26,19 @@ template <int V> inline constexpr bool is_a_number_of_shards = V >= 1 && V <= 10
 template <int V> struct Reproducible : OptionBase {
   static_assert(detail::is_a_number_of_shards<V>, "Reproducible<V>: a batch is cut into 1 to 1024 virtual shards");
   static constexpr OptionKind kind = OptionKind::reproducible;
+  static std::string described() { return text("Reproducible<{}>", V); }
 
   template <class> using Exchange = TreeExchange<V>;
 
   template <class Inner> class Around : public Inner {
     using Comm = typename Inner::communicator;
     using Scalar = typename Inner::scalar;
-    using Device = typename Inner::device;
 
    public:
     static constexpr Capabilities capabilities = Inner::capabilities | Capabilities{Capability::sums_shards};
     static constexpr int virtual_shards = V;
 
-    template <class Options> Around(Comm& comm, const Options& options, const Replica<Scalar, Device>& replica)
-        : Inner(comm, options, marked(replica)) {}
+    using Inner::Inner;
 
     /// Throws the same ArgumentError on every rank where there are more ranks than shards, or values are added in native order.
     void start() {
@@ -58,12 +57,6 @@ template <int V> struct Reproducible : OptionBase {
 
     /// The sums of this rank's subtrees: see TreeExchange.
     void set_partial_sums(std::vector<Scalar*> sums) { this->exchange().set_partial_sums(std::move(sums)); }
-
-   private:
-    static Replica<Scalar, Device> marked(Replica<Scalar, Device> replica) {
-      replica.fingerprint = Fnv1a{}.add(replica.fingerprint).add(static_cast<std::uint64_t>(V)).value();
-      return replica;
-    }
   };
 };
 

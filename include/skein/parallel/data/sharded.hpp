@@ -5,6 +5,7 @@
 // Models", SC 2020.
 #pragma once
 #include <span>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -44,7 +45,10 @@ template <class Inner> class PartOwner : public Inner {
   }
 
   /// Adds up, on all ranks alike, what each has summed over its own part. Blocking.
-  void sum_over_owners(std::span<double> values) { this->reduce(values); }
+  void sum_over_owners(std::span<double> values) {
+    const auto exposed = this->waiting();
+    this->reduce(values);
+  }
   /// Adds up likewise numbers in the device's memory.
   void sum_over_owners_there(DeviceSpan<double, Device> values) {
     if (this->several()) this->comm().all_reduce(values, Sum{});
@@ -67,6 +71,7 @@ template <int ZeroLevel> struct Sharded : OptionBase {
   static constexpr OptionKind kind = OptionKind::sharding;
   static constexpr bool scatters_gradients = ZeroLevel == 2;
   static constexpr bool slices_updates = true;
+  static std::string described() { return text("Sharded<{}>", ZeroLevel); }
 
   template <class Inner> using Around = detail::PartOwner<Inner>;
   template <class E> using Exchange = std::conditional_t<scatters_gradients, ScatterExchange, E>;

@@ -10,7 +10,8 @@
 
 namespace skein::inline SKEIN_ABI::parallel {
 
-/// Batch normalisation with the statistics of all ranks. Costs two blocking all-reduces of 2 doubles a channel in each step.
+/// Batch normalisation with the statistics of all ranks. Costs two blocking all-reduces of 2 doubles a channel in each step; of a
+/// model in double on the host three, since it sums squares once more about the means.
 struct SyncBatchNorm : OptionBase {
   static constexpr OptionKind kind = OptionKind::statistics;
   static std::string described() { return "SyncBatchNorm"; }

@@ -54,6 +54,7 @@ template <class Comm, class Scalar, int Bound> class ParameterServerPolicyState 
     NamedValues values = this->common_values("ParameterServer");
     values.add("the bound", Bound).add(".servers", options_.servers);
     values.add(".rate", options_.rate == LateRate::divided ? "divided" : "constant");
+    this->add_placement(values);
     comm().assert_same("the models of ParameterServer", values);
     this->broadcast_weights();
     for (detail::ServerReply& r : replies_) r.version = version_;

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "../../comm/op.hpp"
+#include "../../core/clock.hpp"
 #include "../../core/error.hpp"
 #include "../../nn/executor.hpp"
 #include "../../nn/kronecker.hpp"
@@ -22,28 +23,37 @@
 namespace skein::inline SKEIN_ABI::train {
 
 /// The ranks of a training, as a transform of curvature sees them: all, and those of this rank's column and row in the grid of
-/// GradientWorkers. Blocking.
+/// GradientWorkers. Blocking; worker 0 calls.
 template <class PolicyState> struct RanksOfCurvature {
   PolicyState& state;
+  double& exposed;  ///< gets the seconds that it has waited
 
   template <class Scalar> void sum(std::span<Scalar> values) const {
-    with_all([&](auto& comm) { comm.all_reduce(there(values), Sum{}); });
+    timed([&] { with_all([&](auto& comm) { comm.all_reduce(there(values), Sum{}); }); });
   }
   /// All values of this column, of which this rank has `own`, counts[r] are of the r-th.
   template <class Scalar>
   void gather_workers(std::span<Scalar> own, std::span<const std::size_t> counts, std::span<Scalar> whole) const {
-    if constexpr (parallel::SharesInverses<PolicyState>) state.column().all_gather_v(there(own), counts, there(whole));
-    else with_all([&](auto& comm) { comm.all_gather_v(there(own), counts, there(whole)); });
+    timed([&] {
+      if constexpr (parallel::SharesInverses<PolicyState>) state.column().all_gather_v(there(own), counts, there(whole));
+      else with_all([&](auto& comm) { comm.all_gather_v(there(own), counts, there(whole)); });
+    });
   }
   /// All values of this row, gathered likewise.
   template <class Scalar> void gather_receivers([[maybe_unused]] std::span<Scalar> own,
                                                 [[maybe_unused]] std::span<const std::size_t> counts,
                                                 [[maybe_unused]] std::span<Scalar> whole) const {
-    if constexpr (parallel::SharesInverses<PolicyState>) state.row().all_gather_v(there(own), counts, there(whole));
+    if constexpr (parallel::SharesInverses<PolicyState>)
+      timed([&] { state.row().all_gather_v(there(own), counts, there(whole)); });
   }
 
  private:
   template <class Scalar> static DeviceSpan<Scalar, Cpu> there(std::span<Scalar> s) { return {s.data(), s.size()}; }
+  template <class Call> void timed(const Call& call) const {
+    const double since = seconds_now();
+    call();
+    exposed += seconds_now() - since;
+  }
   /// use(the communicator of all ranks), where there is one.
   template <class Use> void with_all([[maybe_unused]] const Use& use) const {
     if constexpr (parallel::Communicates<PolicyState>) use(state.comm());
@@ -109,10 +119,23 @@ template <class State, bool overlaps> class StepCurvature : public State {
                                     .own_scale = PolicyState::local_sums,
                                     .gradient = gradient,
                                     .ranges = w.parts.optimizer.ranges()};
-    State::precondition(transform, call, w.worker, RanksOfCurvature<PolicyState>{w.parts.policy_state});
+    State::precondition(transform, call, w.worker, RanksOfCurvature<PolicyState>{w.parts.policy_state, exposed_});
   }
   /// All ranks, while a training is saved: rank 0 has everything until drop().
-  template <class PolicyState> void gather(PolicyState& state) { State::gather(RanksOfCurvature<PolicyState>{state}); }
+  template <class PolicyState> void gather(PolicyState& state) {
+    double of_no_step = 0;
+    State::gather(RanksOfCurvature<PolicyState>{state, of_no_step});
+  }
+
+  /// Seconds that steps have waited for other ranks' factors, inverses and gradients, and those that others add to it.
+  double exposed_seconds() const {
+    if constexpr (overlaps) return exposed_ + State::exposed_seconds();
+    else return exposed_;
+  }
+  void add_exposed(double seconds) { exposed_ += seconds; }
+
+ private:
+  double exposed_ = 0;
 };
 
 namespace detail {

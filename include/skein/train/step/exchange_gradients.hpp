@@ -29,10 +29,12 @@ struct ExchangeGradients {
     if constexpr (SumShards::used<Parts>) return SumShards::take_sums(parts, step);
     if (!step.exchange || PolicyState::local_sums) step.sums = parts.executor->sums();
     step.weight = step.sums.weight;
+    if constexpr (PolicyState::local_sums) parts.update_memory.loss = step.sums.loss;
     if (!step.exchange) return;
     const nn::LossSums all = parts.sums_of_tail();
     step.weight = all.weight;
-    if (!PolicyState::local_sums) step.sums = all;
+    if constexpr (PolicyState::local_sums) parts.update_memory.loss = all.loss;
+    else step.sums = all;
   }
 };
 

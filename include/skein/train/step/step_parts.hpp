@@ -21,9 +21,9 @@ namespace skein::inline SKEIN_ABI::train {
 namespace detail {
 /// Throws ArgumentError for a placement that the step cannot work with.
 void check_placement(const plan::Placement& p, const plan::ArenaTable& table, bool owns_part);
-/// A hash of everything that the ranks must have in common. compute: the name of the type of a mixed precision, else empty.
-std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents& input, std::string_view compute,
-                          const plan::Placement& placement);
+/// A hash of everything of the model that the ranks must have in common. compute: the name of the type of a mixed precision, else
+/// empty.
+std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents& input, std::string_view compute);
 }  // namespace detail
 
 /// The parts of one training; it owns all but the model.
@@ -115,7 +115,7 @@ template <class Model_, class Loss_, class Optimizer_, class PolicyState_> struc
     r.where = model->where();
     std::string_view compute;
     if (Model::precision::mixed) compute = skein::detail::scalar_name<typename Model::precision::compute>();
-    r.fingerprint = detail::fingerprint(Model::fingerprint, sizeof(Scalar), Model::input::extents, compute, placement);
+    r.fingerprint = detail::fingerprint(Model::fingerprint, sizeof(Scalar), Model::input::extents, compute);
     return r;
   }
 };
@@ -129,6 +129,7 @@ template <class Parts> struct StepState {
   bool update = true, exchange = false;
   bool look = false;        ///< for gradients that are not finite: with one, nothing is updated
   bool finite = false;      ///< nothing is updated where the loss, or the norm of a clipped gradient, is not finite
+  bool agrees = false;      ///< about that with the other ranks, which have losses of their own
   bool left_out = false;    ///< that was so
   std::int64_t number = 1;  ///< of the update, from 1
   double lr = 0;

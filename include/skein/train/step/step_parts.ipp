@@ -18,12 +18,10 @@ SKEIN_INLINE void check_placement(const plan::Placement& p, const plan::ArenaTab
         "ArenaTable::whole_rows is set, slices end at rows (plan::slices does that)");
 }
 
-SKEIN_INLINE std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents& input, std::string_view compute,
-                                       const plan::Placement& placement) {
+SKEIN_INLINE std::uint64_t fingerprint(std::uint64_t model, std::size_t scalar, const Extents& input, std::string_view compute) {
   Fnv1a f;
   f.add(model).add(scalar).add(input);
   if (!compute.empty()) f.add(compute);
-  for (int k = 0; k < placement.owners(); ++k) f.add(static_cast<std::uint64_t>(placement.part(k).end));
   return f.value();
 }
 

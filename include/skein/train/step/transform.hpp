@@ -3,8 +3,6 @@
 // chain (optim/transform/chain.hpp). Where there is neither, nothing happens here, and without an exchange the summed gradient
 // never is in memory: the optimizer's pass adds up the workers' arrays. (One that ranks exchange is summed before it leaves.)
 #pragma once
-#include <cmath>
-
 #include "../../optim/clip.hpp"
 #include "reduced_gradient.hpp"
 #include "worker_step.hpp"
@@ -22,7 +20,7 @@ struct Transform {
     ReducedGradient gradient(w);
     if (w.step.clip > 0) {
       const double norm = gradient.norm();
-      if (w.step.finite && !std::isfinite(norm)) [[unlikely]]
+      if (w.step.finite && !w.finite_on_all(norm)) [[unlikely]]
         return w.leave_out();
       gradient.multiply(optim::ClipNorm{static_cast<float>(w.step.clip)}(norm));
     }

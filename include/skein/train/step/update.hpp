@@ -15,7 +15,8 @@ struct BeginUpdate {
 
   template <class Parts> static bool run(WorkerStep<Parts>& w) {
     const StepState<Parts>& s = w.step;
-    if (s.finite && !std::isfinite(s.sums.loss)) [[unlikely]]
+    constexpr bool own = Parts::PolicyState::local_sums;
+    if (s.finite && !w.finite_on_all(own ? w.parts.update_memory.loss : s.sums.loss)) [[unlikely]]
       return w.leave_out();
     const double factor = w.parts.policy_state.gradient_factor();
     double scale = s.weight > 0 ? factor * s.expected_weight / s.weight : 0;

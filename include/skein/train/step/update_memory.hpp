@@ -23,7 +23,9 @@ template <class Scalar> struct UpdateMemory {
   std::vector<double> numbers{};  ///< one a worker, or one a piece of the arena
   double shared = 0;
   double norm = 0;          ///< of the last step that took one
+  double loss = 0;          ///< of all samples whose gradients the step has, where its sums are this rank's own
   bool overflowed = false;  ///< did the last step that looked find a gradient that is not finite
+  bool finite = true;       ///< was the number that ranks have last agreed about a finite one on all of them
 
   /// For a rank that serves: one array, and nobody to share it with.
   void serve(Scalar* array, long stored) {

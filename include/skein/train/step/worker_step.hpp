@@ -3,6 +3,7 @@
 // arrays have to be summed, and by what they are multiplied).
 #pragma once
 #include <algorithm>
+#include <cmath>
 
 #include "../../core/workers.hpp"
 #include "step_parts.hpp"
@@ -46,6 +47,20 @@ template <class Parts> struct WorkerStep {
     });
   }
 
+  /// Is this number of the step, which all workers give, a finite one: on all ranks, where those agree about it.
+  bool finite_on_all(double x) {
+    if constexpr (Parts::PolicyState::local_sums)
+      if (step.agrees) {
+        if (worker.index == 0) {
+          double others[1] = {std::isfinite(x) ? 0.0 : 1.0};
+          parts.policy_state.reduce(others);
+          parts.update_memory.finite = others[0] == 0;
+        }
+        worker.barrier();
+        return parts.update_memory.finite;
+      }
+    return std::isfinite(x);
+  }
   /// The step ends here, for all workers: nothing is updated.
   bool leave_out() {
     if (worker.index == 0) step.left_out = true;
