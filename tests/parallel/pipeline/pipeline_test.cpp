@@ -267,6 +267,26 @@ TEST_CASE("a layer that throws while messages are under way ends them, although 
   CHECK_THAT(said[1], Catch::Contains("rank 0 failed"));
   CHECK(in_time);
 }
+TEST_CASE("pipelines beside each other are told that their tables update at different times", "[parallel]") {
+  on_threads(4, [](auto& world) {
+    for (const bool differ : {false, true}) {
+      cases::PipelineOptions options{.micro_batches = 3, .replicas = 2};
+      options.table = [second = differ && world.rank() > 1](int ranks, int, int micros) {
+        return second ? sk::plan::pipedream(ranks, micros) : sk::plan::gpipe(ranks, micros);
+      };
+      const sk::parallel::Pipeline<cases::First, cases::Second> pipeline{world, options};
+      auto model = pipeline.template model<sk::Shape<12>>(sk::Seed{1});
+      sk::parallel::PipelineTrainStep train_step(model, sk::nn::CrossEntropy{}, cases::optimizer, pipeline);
+      train_step.reserve({.capacity = 12, .threads = 1});
+      const cases::Points points;
+      auto batch = points.batch(0, 12);
+      batch.global_count = 24;
+      const std::string said = support::thrown<sk::CommError>([&] { train_step.step(batch); });
+      RANK_CHECK(differ == (said.find("the tables of the pipelines differ between ranks: `.synchronous` of .table is true on "
+                                      "ranks 0, 1, false on ranks 2, 3") != std::string::npos));
+    }
+  });
+}
 TEST_CASE("the schedule of a rate knows that PipeDream makes a step of each micro-batch", "[parallel]") {
   const cases::Points points;
   auto data = sk::data::from_tensors(points.x, sk::Extents{1, {12}}, points.labels);
