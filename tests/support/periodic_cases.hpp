@@ -321,6 +321,10 @@ template <class Comm> void has_levels(Comm& world) {
   // An average of a node leaves the last one over all ranks to the policy of the gradients.
   RANK_CHECK(alike(
       world, train(Compose{DataParallel{world, SyncEvery<5>{}}, ModelAverage{node, Period<2>{}}}, Job<>{.epochs = 2}).last));
+  // So does that of a node behind one over all ranks.
+  const Compose drifts{DataParallel{world, SyncEvery<5>{}}, ModelAverage{world, Period<5>{}},
+                       ModelAverage{node, Period<3>{}, DiLoCo{}}};
+  RANK_CHECK(alike(world, train(drifts, Job<>{.epochs = 2}).last));
   Comm across = world.split(world.rank() == 0 || world.rank() == 3 ? 0 : 1), columns = world.split(world.rank() % 2);
   const auto refusal = [&](const auto& policy) {
     std::string message;

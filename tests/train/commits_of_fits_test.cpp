@@ -243,9 +243,27 @@ TEST_CASE("what one rank alone cannot do ends the fit of all, and each says what
                            Catch::Contains("all ranks share"));
   std::filesystem::create_directory(folder / "run");
   words = said("run", "nowhere/run", write);
-  CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") && Catch::Contains("all ranks share"));
+  CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") &&
+                           Catch::Contains("all ranks share, or it was removed meanwhile"));
+  words = said("nowhere/run", "run", write);  // rank 0 has made the folder
+  CHECK_THAT(words[1], Catch::Contains("could not be written: rank 0: ") && !Catch::Contains("all ranks share"));
   words = said("run", "file", write);
   CHECK_THAT(words[0], Catch::Contains("could not be written: rank 1: ") && !Catch::Contains("all ranks share"));
+  for (const char* name : {"here", "there"}) std::filesystem::create_directory(folder / name);  // both can write
+  words = said("here", "there", write);
+  CHECK_THAT(words[0], Catch::Contains("rank_00001.safetensors: is not there, and its rank has written ") &&
+                           Catch::Contains("all ranks share"));
+  CHECK_THAT(words[1], Catch::Contains("could not be written: rank 0: ") && Catch::Contains("all ranks share"));
+  CHECK(commits_in(folder / "here").empty());
+  words = said("here", "here", write);
+  CHECK(words == std::vector<std::string>(2));
+  CHECK(commits_in(folder / "here") == Steps{0});
+  words = said("here", "damaged", find);  // rank 1 sees a commit, and cannot read it
+  for (const std::string& text : words)
+    CHECK_THAT(text, Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("damaged/step_00000004") &&
+                         !Catch::Contains("all ranks share"));
+  words = said("here", "nowhere", find);
+  CHECK_THAT(words[0], Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("all ranks share"));
 }
 
 namespace {

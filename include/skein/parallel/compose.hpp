@@ -86,9 +86,11 @@ template <class... PolicyStates> class ComposedPolicyState {
   bool finish() {
     bool changed = false, agreed = false;  // an average over some ranks leaves the policy of the gradients its own over all
     each([&](auto& s, std::size_t i) {
-      if (i == with_gradients || !s.finish()) return;
-      changed = true;
-      agreed = agreed || (s.ranks() == ranks() && s.same_weights() != SameWeights::never);
+      if (i == with_gradients) return;
+      const bool here = s.finish();
+      changed = changed || here;
+      if (s.ranks() != ranks()) agreed = agreed && !AveragesWeights<std::remove_reference_t<decltype(s)>>;
+      else if (here) agreed = s.same_weights() != SameWeights::never;  // a smaller group's may have changed none here alone
     });
     if constexpr (any_gradients) {
       if (agreed) weights_agree();

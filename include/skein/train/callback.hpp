@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The concept of a callback: a small value with any of the hooks below; what it lacks costs nothing. Callbacks run on every
-// rank, in the order in which they were given. AnyCallback and Callbacks hold them for a trainer.
+// rank that trains (the servers of a ParameterServer run none), in the order in which they were given. AnyCallback and Callbacks
+// hold them for a trainer.
 //
 //     void on_fit_begin(FitControl&)                         void on_fit_end(const History&)
 //     void on_epoch_begin(int epoch, FitControl&)            void on_epoch_end(EpochRecord&, FitControl&)

@@ -25,4 +25,15 @@ template <class TrainStep> void check_served(TrainStep& train_step, const FitOpt
           "LossScaling::none()}");
 }
 
+namespace detail {
+/// Throws ArgumentError where a training with servers is saved when its fit has ended and not returned, `at_end`: in an
+/// on_fit_end. Servers, which give what they keep, have left the fit, or wait until the workers leave it.
+inline void refuse_save_at_end(bool at_end) {
+  if (at_end)
+    throw ArgumentError(
+        "save: in on_fit_end the servers of a ParameterServer have ended their fit, and run no callbacks: call "
+        "trainer.save(path) after fit, on all ranks, or trainer.save_weights(path) here");
+}
+}  // namespace detail
+
 }  // namespace skein::inline SKEIN_ABI::train

@@ -40,7 +40,8 @@ class CommitFolder {
   /// FileError where another process has locked the one that has its name now.
   WrittenFile write_shard(std::int64_t step, int rank, CheckpointWriter& shard) const;
   /// One process, when all shards are written: writes the manifest, with these facts, and renames: now it is a commit. Then
-  /// removes those of earlier steps, but for the last `keep` with this one.
+  /// removes those of earlier steps, but for the last `keep` with this one. Throws where a shard is not in the folder, or has
+  /// another size than was written: the ranks' paths name different folders.
   void publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileMetadata& facts, int keep) const;
 
  private:

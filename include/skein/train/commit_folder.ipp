@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "../core/atomic_file.hpp"
+#include "../core/text.hpp"
 #include "commit_folder.hpp"
 #include "manifest.hpp"
 
@@ -198,9 +199,27 @@ SKEIN_INLINE void CommitFolder::replace(std::int64_t step) const {
   detail::fail_folder(from, "cannot be renamed to its final name");
 }
 
+namespace detail {
+/// Throws where the folder has not all that the ranks say they have written: one may have written into a folder of its own.
+inline void check_shards(const std::string& folder, const std::vector<WrittenFile>& shards) {
+  for (std::size_t r = 0; r < shards.size(); ++r) {
+    const std::string shard = folder + "/" + shard_name(static_cast<int>(r));
+    struct stat found {};
+    const bool there = ::stat(shard.c_str(), &found) == 0;
+    if (there && static_cast<std::uint64_t>(found.st_size) == shards[r].bytes) continue;
+    if (!there && errno != ENOENT) fail_folder(shard, "what was written cannot be found again");
+    throw FileError(shard, -1,
+                    text("{}, and its rank has written {} bytes: the folder has to be on a file system that all ranks share, by "
+                         "the same path, or it was changed meanwhile",
+                         there ? text("has {} bytes", found.st_size) : "is not there", shards[r].bytes));
+  }
+}
+}  // namespace detail
+
 SKEIN_INLINE void CommitFolder::publish(std::int64_t step, const std::vector<WrittenFile>& shards, const FileMetadata& facts,
                                         int keep) const {
   const std::string from = partial(step);
+  detail::check_shards(from, shards);
   manifest_of(shards, facts, from).commit(from + "/" + manifest_name);  // the folder too, with the names of the shards
   if (::rename(from.c_str(), commit(step).c_str()) != 0) {
     if (errno != ENOTEMPTY && errno != EEXIST && errno != ENOTDIR)

@@ -44,7 +44,7 @@ inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) 
   return found;
 }
 
-/// Nothing: all ranks have found the same. Else the last step that all may have. Throws CommError where some see no folder.
+/// Nothing: all ranks have found the same. Else the last step that all may have. Throws CommError where some have none.
 inline std::optional<std::int64_t> next_to_try(const std::vector<FoundCommit>& of_ranks, const std::string& folder,
                                                const comm::RankNames& names) {
   std::int64_t least = std::int64_t{1} << 62, most = -1;
@@ -58,11 +58,13 @@ inline std::optional<std::int64_t> next_to_try(const std::vector<FoundCommit>& o
     same = same && found.step == of_ranks[0].step && found.hash == of_ranks[0].hash;
   }
   if (same) return {};
-  if (least < 0)
-    throw CommError(
-        text("fit: {} finds no commit in '{}' that is whole, another rank finds that of step {}: the folder has to "
-             "be on a file system that all ranks share",
-             names.name(without), folder, most));
+  if (least < 0) {
+    const std::vector<std::string>& skipped = of_ranks[static_cast<std::size_t>(without)].skipped;
+    throw CommError(text("fit: {} finds no commit in '{}' that is whole, another rank finds that of step {}: {}",
+                         names.name(without), folder, most,
+                         skipped.empty() ? "the folder has to be on a file system that all ranks share"
+                                         : skipped.front() + ": see that this rank can read it"));
+  }
   return least < most ? least : least - 1;  // one step of two trainings: none of the two
 }
 

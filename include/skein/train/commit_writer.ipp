@@ -22,9 +22,10 @@ SKEIN_INLINE std::vector<WrittenFile> detail::shards_of_all(SavedTraining& train
       training, {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, failure.reason,
       [&] { failure.raise(path, "the checkpoint could not be written: "); },
       [&](int rank, const std::string& reason) {
-        const bool absent = reason.find(std::strerror(ENOENT)) != std::string::npos;
+        const bool absent = reason.find(std::strerror(ENOENT)) != std::string::npos;  // rank 0 has made it
+        const bool elsewhere = absent && rank != training.rank_names().number(0);
         return text("the checkpoint {} could not be written: rank {}: {}{}", path, rank, reason,
-                    absent ? "; the folder has to be on a file system that all ranks share" : "");
+                    elsewhere ? "; the folder has to be on a file system that all ranks share, or it was removed meanwhile" : "");
       });
   std::vector<WrittenFile> shards(texts.size());
   for (std::size_t r = 0; r < texts.size(); ++r) from_bytes(byte_span(texts[r]), shards[r], "what a rank says of its shard");

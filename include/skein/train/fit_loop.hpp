@@ -38,6 +38,8 @@ template <class Scalar> class FitLoop {
   TrainingPosition position_for_file(Training& training);
   /// Goes on from there at the next run().
   void resume(Training& training, FileRecords&& records);
+  /// Callbacks are told that a fit has ended, which has not returned.
+  bool in_fit_end() const { return kept_ && !work_; }
   /// The optimizer's steps in all when a fit has last ended on all ranks, which a policy may promise to have the same weights
   /// then; 0 before the first, -1 where a training was loaded since: a rank may have taken weights of its own.
   std::int64_t same_at() const { return same_at_; }

@@ -128,6 +128,7 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
   /// CommError).
   void save(const std::string& path) {
     const comm::InPublicCall here(comm::PublicCall::save);
+    if constexpr (parallel::ServesUpdates<typename TrainStep::PolicyState>) train::detail::refuse_save_at_end(loop_.in_fit_end());
     policy_state().barrier();  // who has not called this is named
     if (policy_state().rank() == 0) prepared_.note_missing(kept_, "save");
     Training training(train_step_, kept_weights_);

@@ -2,6 +2,7 @@
 // Pipeline over threads, and driven by one thread; tests/distributed has the same over processes.
 #include "../../support/pipeline_cases.hpp"
 #include "../../support/at_every_size.hpp"
+#include "../../support/failure_cases.hpp"
 #include "../../support/sanitizers.hpp"
 #include "../../support/thrown.hpp"
 
@@ -241,6 +242,49 @@ TEST_CASE("a class number that is none is refused by all ranks of a pipeline", "
     RANK_CHECK(said.find("sample 5 has the label 3") != std::string::npos);
     targets[5] = 2;
     train_step.step(batch);
+  });
+}
+TEST_CASE("a layer that throws while messages are under way ends them, although the pipeline lives on", "[parallel]") {
+  std::atomic<bool> told{false}, in_time{false};
+  std::string said[2];
+  const auto run = [&](sk::ThreadComm& world) {
+    using First = sk::nn::Sequential<sk::nn::Linear<24>, failure_cases::Trapped>;
+    const sk::parallel::Pipeline<First, cases::Second> pipeline{world, {.schedule = S::gpipe, .micro_batches = 2}};
+    try {
+      auto model = pipeline.model<sk::Shape<12>>(sk::Seed{1});
+      sk::parallel::PipelineTrainStep train_step(model, sk::nn::CrossEntropy{}, cases::optimizer, pipeline);
+      train_step.reserve({.capacity = 8, .threads = 1});
+      cases::Points points;
+      points.x[6 * 12] = failure_cases::forward_throws;  // of the second, when the gradient of the first is awaited
+      train_step.step(points.batch(0, 8));
+    } catch (const std::exception& e) { said[world.rank()] = e.what(); }
+    if (world.rank() == 1) told = true;
+    for (const double end = sk::seconds_now() + 4; !told && sk::seconds_now() < end;) std::this_thread::yield();
+    if (world.rank() == 0) in_time = told.load();
+  };
+  (void)support::thrown([&] { sk::spawn(2, run, {.deadline = 6}); });
+  CHECK(said[0] == "a layer throws forward");
+  CHECK_THAT(said[1], Catch::Contains("rank 0 failed"));
+  CHECK(in_time);
+}
+TEST_CASE("pipelines beside each other are told that their tables update at different times", "[parallel]") {
+  on_threads(4, [](auto& world) {
+    for (const bool differ : {false, true}) {
+      cases::PipelineOptions options{.micro_batches = 3, .replicas = 2};
+      options.table = [second = differ && world.rank() > 1](int ranks, int, int micros) {
+        return second ? sk::plan::pipedream(ranks, micros) : sk::plan::gpipe(ranks, micros);
+      };
+      const sk::parallel::Pipeline<cases::First, cases::Second> pipeline{world, options};
+      auto model = pipeline.template model<sk::Shape<12>>(sk::Seed{1});
+      sk::parallel::PipelineTrainStep train_step(model, sk::nn::CrossEntropy{}, cases::optimizer, pipeline);
+      train_step.reserve({.capacity = 12, .threads = 1});
+      const cases::Points points;
+      auto batch = points.batch(0, 12);
+      batch.global_count = 24;
+      const std::string said = support::thrown<sk::CommError>([&] { train_step.step(batch); });
+      RANK_CHECK(differ == (said.find("the tables of the pipelines differ between ranks: `.synchronous` of .table is true on "
+                                      "ranks 0, 1, false on ranks 2, 3") != std::string::npos));
+    }
   });
 }
 TEST_CASE("the schedule of a rate knows that PipeDream makes a step of each micro-batch", "[parallel]") {

@@ -3,6 +3,8 @@
 #include "../../support/parameter_server_cases.hpp"
 
 #include <csignal>
+#include <filesystem>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -150,6 +152,35 @@ TEST_CASE("a parameter server's training is saved and goes on", "[parallel]") {
         sk::spawn(ranks, [&](sk::ThreadComm& w) { cases::saves_within_an_epoch<Staleness<sk::parallel::unbounded>>(w, path); }));
     CHECK_NOTHROW(sk::spawn(ranks, [&](sk::ThreadComm& w) { cases::goes_on_from_another_policy(w, path); }));
   }
+}
+
+namespace {
+/// Acts at the end of a fit.
+struct AtFitEnd {
+  std::function<void()> act;
+  void on_fit_end(const sk::History&) { act(); }
+};
+}  // namespace
+
+TEST_CASE("a save in an on_fit_end, where the servers have left the fit, is refused, and one after fit is not", "[parallel]") {
+  const support::TemporaryFolder folder;
+  std::string said[3];
+  CHECK_NOTHROW(sk::spawn(3,
+                          [&](sk::ThreadComm& world) {
+                            cases::Training served{sk::parallel::ParameterServer{world, Staleness<0>{}}, sk::optim::Adam{}};
+                            const auto save = [&] {
+                              try {
+                                served.trainer.save(folder / "early");
+                              } catch (const sk::ArgumentError& e) { said[world.rank()] = e.what(); }
+                            };
+                            (void)served.fit({.batch = 10, .callbacks = {AtFitEnd{save}}});
+                            served.trainer.save(folder / "late");
+                          },
+                          {.deadline = 5}));
+  for (int worker = 0; worker < 2; ++worker)
+    CHECK_THAT(said[worker], Catch::Contains("save: in on_fit_end") && Catch::Contains("call trainer.save(path) after fit"));
+  CHECK(said[2].empty());  // a server runs no callbacks
+  CHECK(std::filesystem::exists(folder / "late"));
 }
 
 TEST_CASE("the step of a late gradient is divided by the updates that it missed", "[parallel]") {

@@ -107,9 +107,9 @@ template <class Comm, class T, class A> class RunningSum {
   template <class Other> struct TableOf<true, Other> {
     using type = std::optional<comm::TableRun<Comm, T, decltype(std::declval<const Other&>().table(2, 1L)), Sum>>;
   };
+  std::vector<T> staging_;  // goes last: what is under way arrives in it until its request has gone
   std::optional<decltype(std::declval<Comm&>().start_all_reduce(std::declval<DeviceSpan<T, Cpu>>(), Sum{}))> own_;
   [[no_unique_address]] typename TableOf<by_table<A>, A>::type table_;
-  std::vector<T> staging_;
   comm::Counts* counts_ = nullptr;
 };
 

@@ -4,6 +4,7 @@
 #pragma once
 #include <algorithm>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,8 @@ class PipelineLink {
   virtual void send(int request, const void* data, std::size_t bytes, int to, int tag) = 0;
   virtual void receive(int request, void* data, std::size_t bytes, int from, int tag) = 0;
   virtual void wait(int request) = 0;  ///< returns at once where nothing is under way
+  /// Lets go of all that is under way, as a request does that is destroyed: while an exception passes, the communicator ends.
+  virtual void drop() = 0;
   virtual void progress() = 0;
   /// The clock of the ranks, in seconds: a simulated one's own, else the machine's.
   virtual double now() = 0;
@@ -77,6 +80,9 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
     (void)(at(request) = comm_.irecv(Bytes(static_cast<std::byte*>(data), bytes), from, tag));
   }
   void wait(int request) override { at(request).wait(); }
+  void drop() override {
+    for (Request& r : requests_) [[maybe_unused]] const Request dropped = std::move(r);
+  }
   void progress() override { comm_.progress(); }
   double now() override { return comm::now(comm_); }
   void compute([[maybe_unused]] double seconds) override {
@@ -104,6 +110,22 @@ template <class Comm> class PipelineLinkOver final : public PipelineLink {
 
   Comm comm_;
   std::vector<Request> requests_;
+};
+
+/// While a step starts messages: an exception that leaves it ends what is under way before the memory goes that the messages
+/// are in; the requests, which are the pipeline's, live on.
+class MessagesOfStep {
+ public:
+  explicit MessagesOfStep(PipelineLink& link) : link_(link) {}
+  MessagesOfStep(const MessagesOfStep&) = delete;
+  MessagesOfStep& operator=(const MessagesOfStep&) = delete;
+  ~MessagesOfStep() {
+    if (std::uncaught_exceptions() > uncaught_) link_.drop();
+  }
+
+ private:
+  PipelineLink& link_;
+  int uncaught_ = std::uncaught_exceptions();
 };
 }  // namespace detail
 

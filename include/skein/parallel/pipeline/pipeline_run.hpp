@@ -94,6 +94,7 @@ template <class Model, class Loss, class Optimizer> class PipelineRun {
   // ---- the interpreter -----------------------------------------------------------------------------------------------
 
   void run(const Program& p, const BatchView<Scalar>& given, const PipelineCall& call) {
+    const MessagesOfStep messages(link());
     const BatchView<Scalar> own = local_stages.team->own_part(given);
     const View& batch = batch_on_device_(own);
     micro_sums_.assign(at(p.micros), {});

@@ -83,6 +83,15 @@ class PipelineTeam {
     compared_.push_back(micros);
     return s;
   }
+  /// All pipelines, at their first step: by tables of different kinds one would sum gradients once a batch and another once a
+  /// micro-batch, and take the sums of the one for those of the other.
+  void compare_pipelines(bool synchronous) {
+    if (!replica_link || !options.table || pipelines_compared_) return;
+    NamedValues values;
+    values.of(".table").add(".synchronous", synchronous);
+    world->assert_same("the tables of the pipelines", values);
+    pipelines_compared_ = true;
+  }
 
   PipelineOptions options;
   int stages;
@@ -93,6 +102,7 @@ class PipelineTeam {
 
  private:
   std::vector<int> compared_;  // numbers of micro-batches
+  bool pipelines_compared_ = false;
 };
 
 }  // namespace skein::inline SKEIN_ABI::parallel

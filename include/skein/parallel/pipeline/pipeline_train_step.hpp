@@ -234,6 +234,7 @@ template <class Model, class Loss, class Optimizer> class PipelineTrainStep {
   }
   const plan::PipelineProgram& program_of(long count, long global_count, long size) {
     const plan::PipelineProgram& found = run_.program(Run::micros(count, size), false);
+    team().compare_pipelines(found.synchronous);
     if (!team().replica_link || found.synchronous) return found;
     const int replicas = team().options.replicas;  // PipeDream's pipelines meet after each micro-batch: all have as many
     const long most = (global_count + replicas - 1) / replicas;
