@@ -13,6 +13,8 @@
 // ctest: --threads-as-ranks 2 --network mlp --epochs 3
 // ctest: --threads-as-ranks 2 --stages 4 --epochs 3
 // ctest expects: --epochs does nothing without LeNet in 2 stages
+// ctest: --threads-as-ranks 4 --stages 4,2 --epochs 3
+// ctest expects: --epochs does nothing on 4 ranks
 // ctest: --threads-as-ranks 2 --samples 200
 // ctest expects: --batch 256 is more than the 200 samples
 #include <algorithm>
@@ -317,6 +319,8 @@ int run(World& world, const Options& o) {
   bool right = true;
   if (std::none_of(o.stages.begin(), o.stages.end(), [&](int stages) { return stages % world.size == 0; }))
     throw sk::ArgumentError(std::to_string(world.size) + " ranks: give a number of them that divides one of --stages");
+  ex::check_unused("epochs", o.epochs > 0 && 2 % world.size != 0,
+                   "on " + std::to_string(world.size) + " ranks, which LeNet in 2 stages has no place for");
   for (const std::string& network : o.networks)
     for (const int stages : o.stages) {
       if (stages % world.size != 0) {

@@ -14,12 +14,17 @@
 // ctest: --method sgd --lr 0
 // ctest expects: --lr is "0": a number from 1e-12 to 1000 is wanted
 // ctest: --method sgd --lars-lr 2
+// ctest expects: --lars-lr does nothing with --method sgd
 // ctest: --method sgd --warmup 2
+// ctest expects: --warmup does nothing with --method sgd
 // ctest: --method linear --damping 0.2
+// ctest expects: --damping does nothing with --method linear
 // ctest: --method kfac --lr 0.1
+// ctest expects: --lr does nothing with --method kfac
 // ctest: --method lamb --momentum 0.5
+// ctest expects: --momentum does nothing with --method lamb
 // ctest: --method none --epochs 9
-// ctest expects: --(lars-lr|warmup|damping|lr|momentum|epochs) does nothing with --method (sgd|linear|kfac|lamb|none)
+// ctest expects: --epochs does nothing with --method none
 // ctest: --batches 64,64
 // ctest expects: --batches has 64 twice
 // ctest: --method none --svg large_batch

@@ -185,7 +185,7 @@ std::string settings_of(const std::string& network, const Options& o, const std:
          " threads at a rate of " + rate;
 }
 
-/// Records what was measured; with it what the file has at the same settings. Lines of older files have no accuracy.
+/// Records what was measured; with it what the file has at the same settings.
 void record(const Options& o, const Epoch& measured, const Data& data, Study& all) {
   const auto name = [&](const Options& at) { return settings_of(all.network, at, data.name, data.images.size()); };
   const ex::RunSettings settings = ex::settings_by_ranks(o, name);
@@ -196,7 +196,7 @@ void record(const Options& o, const Epoch& measured, const Data& data, Study& al
     all.other = ex::other_comparison(o.record, o, measured.ranks, name);
   }
   all.run_of_one = settings.of(1);
-  for (const ex::RecordedRun& run : ex::runs_with({measured.ranks, measured.seconds, more}, o.record, settings, sk::step_parts)) {
+  for (const ex::RecordedRun& run : ex::runs_with({measured.ranks, measured.seconds, more}, o.record, settings)) {
     Epoch e{.ranks = run.ranks, .seconds = run.seconds, .accuracy = run.more.back(), .parts = run.more};
     e.parts.pop_back();
     all.epochs.push_back(e);

@@ -79,6 +79,9 @@ for name in fmt_8 installed_fmt_8; do
     fails "an fmt 8 is taken, or not named" "$work/$name.txt"
   fi
 done
+grep -q 'make that target of a newer one' "$work/fmt_8.txt" || fails "a project with an fmt 8 of its own is told of another's folder" "$work/fmt_8.txt"
+grep -q "set fmt_DIR to the folder of a newer one's package" "$work/installed_fmt_8.txt" ||
+  fails "an installed fmt 8 is to be replaced by what its folder in the cache goes before" "$work/installed_fmt_8.txt"
 
 project install 3.25 "set(SKEIN_INSTALL ON CACHE BOOL \"\")
 $skein" || fails "skein does not configure" "$work/install.txt"

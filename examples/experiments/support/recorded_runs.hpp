@@ -9,7 +9,6 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -123,19 +122,13 @@ std::string other_comparison(const std::string& file, const Options& o, int rank
          std::to_string(all.global_batch) + " compares with that";
 }
 
-/// A run, and those of other ranks that the file has: by their ranks. Those with fewer numbers more, but not fewer than `least`,
-/// as the file of an older program has, get what is not a number in their place; others are passed over. The run alone where the
-/// file keeps nothing, or there is none.
-inline std::vector<RecordedRun> runs_with(const RecordedRun& own, const std::string& file, const RunSettings& settings,
-                                          std::size_t least) {
+/// A run, and those of other ranks that the file has with as many numbers more: by their ranks. The run alone where the file
+/// keeps nothing, or there is none.
+inline std::vector<RecordedRun> runs_with(const RecordedRun& own, const std::string& file, const RunSettings& settings) {
   std::vector<RecordedRun> runs = recorded_runs(file, settings);
-  std::erase_if(runs, [&](const RecordedRun& r) { return r.more.size() < least || r.more.size() > own.more.size(); });
-  for (RecordedRun& r : runs) r.more.resize(own.more.size(), std::numeric_limits<double>::quiet_NaN());
+  std::erase_if(runs, [&](const RecordedRun& r) { return r.more.size() != own.more.size(); });
   if (runs.empty()) runs.push_back(own);
   return runs;
-}
-inline std::vector<RecordedRun> runs_with(const RecordedRun& own, const std::string& file, const RunSettings& settings) {
-  return runs_with(own, file, settings, own.more.size());
 }
 
 }  // namespace experiments

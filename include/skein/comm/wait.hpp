@@ -118,8 +118,8 @@ class Deadline {
   }
   bool over() { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }
-  /// How long one sleep may be: short enough to see failures, and never beyond the deadline by much. Shorter than what the clock
-  /// counts from one look to the next.
+  /// How long one sleep may be: short enough to see failures, and never beyond the deadline by much. Of limits from 2 ms on
+  /// it is shorter than what the clock counts from one look to the next.
   std::chrono::nanoseconds sleep_interval() const {
     const double part = seconds_ / 8;
     return std::chrono::nanoseconds(static_cast<long long>(1e9 * (part < 0.0005 ? 0.0005 : part < 0.02 ? part : 0.02)));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The concepts of a policy's state: the hooks that each has, and one concept a capability, which holds where the capability is
 // declared and its functions are there; and which of them is missing, has another signature, or is there and was not declared. A
-// function is known by its name: one that is misspelled, and no part of what is declared, is not found, nor are overloads and
-// templates of another signature. This is the one place that looks at a type's functions.
+// function is known by its name: one that is misspelled, and no part of what is declared, is not found, nor are overloads,
+// templates and static functions of another signature. This is the one place that looks at a type's functions.
 #pragma once
 #include <concepts>
 #include <string>
