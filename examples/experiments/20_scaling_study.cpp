@@ -28,7 +28,6 @@
 // ctest: --samples 64 --depths 50 --global-batch 32 --ranks 64
 // ctest expects: --ranks 64 is more than the 32 samples of --global-batch: give a smaller one, or a larger --global-batch
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <string>
