@@ -262,6 +262,13 @@ TEST_CASE("what one rank alone cannot do ends the fit of all, and each says what
   for (const std::string& text : words)
     CHECK_THAT(text, Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("damaged/step_00000004") &&
                          !Catch::Contains("all ranks share"));
+  for (const auto& [name, step] : {std::pair{"four", "4"}, std::pair{"eight", "8"}}) {  // each reads its own well
+    std::filesystem::create_directory(folder / name);
+    std::filesystem::copy(folder / "here/step_00000000", folder / (std::string(name) + "/step_0000000" + step));
+  }
+  words = said("four", "eight", find);
+  for (const std::string& text : words)
+    CHECK_THAT(text, Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("all ranks share"));
   words = said("here", "nowhere", find);
   CHECK_THAT(words[0], Catch::Contains("rank 1 finds no commit in ") && Catch::Contains("all ranks share"));
 }

@@ -16,7 +16,8 @@ struct StepOptions {
   std::uint64_t key = 0;    ///< of this step's random numbers; 0: another in each call, of the model's seed and the step's number
   bool graph = true;  ///< may the step be captured and replayed, where the device has such, alike on all ranks; not by a pipeline
   bool finite = false;  ///< on the host: the update is left out where the loss, or the norm to clip by, is not finite, on all
-                        ///< ranks alike, which ask each other where their policy does not add up all gradients (SyncEvery)
+                        ///< ranks alike: where their policy does not add up all gradients (SyncEvery, ModelAverage, Gossip)
+                        ///< they ask each other in each step, and so make as many. With a ParameterServer each for itself
   bool stops = false;   ///< with .finite: who leaves a step out makes no further one, as fit, and so asks no other rank
   /// The mean is over so many samples, those of all calls and ranks of the step; 0: as many as its first call has. Pipelines do
   /// not look at it.

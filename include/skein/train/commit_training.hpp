@@ -18,8 +18,9 @@ struct FoundCommit {
   std::int64_t step = -1;            ///< -1: the folder has none
   std::uint64_t hash = 0;            ///< of its manifest
   std::vector<std::string> skipped;  ///< why later ones, and those that some rank could not read, were not taken
+  std::string failure;               ///< of this rank alone: why the newest that it looked at last is not whole; "": it saw none
 
-  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & step & hash & skipped); }
+  template <class Archive> void serialize(Archive& archive, unsigned) { (archive & step & hash & skipped & failure); }
 };
 /// The newest commit that is whole on all ranks, with why later ones are not. All ranks call it: one exchange where they find the
 /// same. A commit is skipped where it is damaged; where it cannot be read for another reason (too many open files, rights), all

@@ -39,6 +39,7 @@ inline FoundCommit newest_commit(const CommitFolder& folder, std::int64_t last) 
     } catch (const VersionError&) { throw; } catch (const FileError& e) {
       if (!is_damage(e)) throw;
       found.skipped.push_back(e.what());
+      if (found.failure.empty()) found.failure = e.what();
     }
   }
   return found;
@@ -59,11 +60,11 @@ inline std::optional<std::int64_t> next_to_try(const std::vector<FoundCommit>& o
   }
   if (same) return {};
   if (least < 0) {
-    const std::vector<std::string>& skipped = of_ranks[static_cast<std::size_t>(without)].skipped;
+    const std::string& failure = of_ranks[static_cast<std::size_t>(without)].failure;
     throw CommError(text("fit: {} finds no commit in '{}' that is whole, another rank finds that of step {}: {}",
                          names.name(without), folder, most,
-                         skipped.empty() ? "the folder has to be on a file system that all ranks share"
-                                         : skipped.front() + ": see that this rank can read it"));
+                         failure.empty() ? "the folder has to be on a file system that all ranks share"
+                                         : failure + ": see that this rank can read it"));
   }
   return least < most ? least : least - 1;  // one step of two trainings: none of the two
 }

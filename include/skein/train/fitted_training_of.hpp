@@ -140,7 +140,8 @@ template <class TrainStep> class FittedTrainingOf final : public FittedTraining<
   void reduce(std::span<double> values) override { train_step_.policy_state().reduce(values); }
   double exposed_seconds() override {
     double seconds = train_step_.policy_state().exposed_seconds();
-    if constexpr (keeps_curvature<TrainStep>) seconds += train_step_.curvature().exposed_seconds();
+    if constexpr (keeps_curvature<TrainStep> && !PolicyState::simulated_time)  // there the world's clock has them
+      seconds += train_step_.curvature().exposed_seconds();
     return seconds;
   }
   bool all_met() override { return !PolicyState::simulated_time && train_step_.policy_state().all_met(); }

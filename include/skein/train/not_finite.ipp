@@ -15,7 +15,7 @@ namespace detail {
 /// What a step was left out for, behind its loss.
 inline std::string no_finite_number(const NotFiniteStep& s) {
   if (!std::isfinite(s.loss)) return ", no finite number; ";
-  return s.own_loss ? " on this rank; that of another rank of the exchange, or the norm of the gradients, is no finite number; "
+  return s.own_loss ? " on this rank; that of another rank, if the step exchanged gradients, or their norm is no finite number; "
                     : ", and the norm of the gradients no finite number; ";
 }
 }  // namespace detail

@@ -237,7 +237,8 @@ template <class Model, class Loss, class Optimizer, class Policy = parallel::Sin
             .exchange = exchange,
             .look = Model::scales_loss && scale_.scaler().active(),
             .finite = on_host<Device> && options.finite,
-            .agrees = PolicyState::local_sums && options.finite && !options.stops && parts_.policy_state.ranks() > 1,
+            .agrees = PolicyState::local_sums && !parallel::ServesUpdates<PolicyState> && options.finite && !options.stops &&
+                      parts_.policy_state.ranks() > 1,
             .number = step_,
             .lr = static_cast<double>(parts_.optimizer.optimizer().lr) * options.lr_factor,
             .expected_weight = expected_weight_,

@@ -3,6 +3,7 @@
 // gradient workers need less memory and send no, or fewer, inverses; in return preconditioned gradients travel in every step.
 // Pauloski et al., "KAISA", SC 2021, arXiv:2107.01739: COMM-OPT, HYBRID-OPT and MEM-OPT.
 #pragma once
+#include <concepts>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -40,6 +41,12 @@ template <class Comm> inline constexpr bool splits = comm::can<Comm, comm::Capab
 /// works on is a function of their shapes and the number of ranks (plan/curvature_shares.hpp). The weights are the same for all
 /// of them, up to rounding.
 template <class Share> struct GradientWorkers : OptionBase {
+  static_assert(
+      requires(int ranks) {
+        { Share::grid(ranks) } -> std::same_as<plan::WorkerGrid>;
+        { Share::described() } -> std::convertible_to<std::string>;
+      },
+      "GradientWorkers<Share>: a share has static grid(ranks), a plan::WorkerGrid, and described(), its name in messages");
   static constexpr OptionKind kind = OptionKind::curvature;
   static std::string described() { return text("GradientWorkers<{}>", Share::described()); }
 

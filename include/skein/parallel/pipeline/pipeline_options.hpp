@@ -24,7 +24,7 @@ struct PipelineOptions {
   /// Over SimComm, or Delayed: each task of a stage takes so long there.
   plan::StageLengths lengths{};
   /// A table of one's own instead of .schedule; the same on all ranks, which compare it where a batch has so many micro-batches
-  /// for the first time.
+  /// for the first time. Its .synchronous does not depend on their number: pipelines beside each other compare it once.
   std::function<plan::Schedule(int ranks, int stages, int micro_batches)> table{};
 };
 

@@ -2,8 +2,6 @@
 // Two stages of a step on the host: BeginUpdate, in which the sum of the gradients gets its factor, and the last one, Update, in
 // which the optimizer's pass reads it. What changes the gradient (LookForOverflow, Transform) runs in between.
 #pragma once
-#include <cmath>
-
 #include "worker_step.hpp"
 
 namespace skein::inline SKEIN_ABI::train {
