@@ -259,7 +259,8 @@ endfunction()
 
 # skein_add_joined_programs(<prefix> <folder>): the .cpp files there are whole programs, small ones. They are compiled as one, <prefix>_programs,
 # which takes the name of one of them (SKEIN_EXHAUSTIVE: each also by itself), and run as their "// ctest" lines say, all in one folder, in the
-# order of their names; "// ctest: not run" is compiled only. Where a page has a block `<!-- output: SOURCE -->`, the run must print that.
+# order of their names; "// ctest: not run" is compiled only. Where a page has a block `<!-- output: SOURCE -->`, the run must print that, which
+# -O1 rounds otherwise than -O2: these are no quick examples.
 # Python joins them: without it they are left out, and the other programs are there.
 function(skein_add_joined_programs prefix folder)
   find_package(Python3 3.9 COMPONENTS Interpreter QUIET)
@@ -273,7 +274,7 @@ function(skein_add_joined_programs prefix folder)
     foreach(source IN LISTS sources)
       get_filename_component(name "${source}" NAME_WE)
       add_executable(${prefix}_${name} "${source}")
-      skein_private_program(${prefix}_${name} ${prefix})
+      skein_private(${prefix}_${name})
       skein_link_what_it_includes(${prefix}_${name} absent "${source}")
       if(absent)
         set_target_properties(${prefix}_${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
@@ -292,7 +293,7 @@ function(skein_add_joined_programs prefix folder)
   execute_process(COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/tests/support/unity.py" --programs "${joined}" ${taken}
                   COMMAND_ERROR_IS_FATAL ANY)
   add_executable(${prefix}_programs "${joined}")
-  skein_private_program(${prefix}_programs ${prefix})
+  skein_private(${prefix}_programs)
   skein_link_what_it_includes(${prefix}_programs absent ${taken})
   set_target_properties(${prefix}_programs PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${folder}")
   if(NOT SKEIN_TESTS)
