@@ -79,7 +79,7 @@ template <class LocalStages> class PipelineGradient {
     for (Stage& local : stages_.stages) {
       const auto entries = local.optimizer->entries();
       for (std::size_t k = 0; k < entries.size(); ++k) {
-        if (!optim::is_of_worker(entries[k], {0, local.stored}, worker_)) continue;
+        if (!optim::is_of_worker(entries[k], plan::Range{0, local.stored}, worker_)) continue;
         optim::visit_tensor(*local.optimizer, k, of(local), local.parameters, local.executor->gradients().data, visit);
       }
     }
