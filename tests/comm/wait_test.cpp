@@ -69,12 +69,16 @@ TEST_CASE("a sleep of a wait is an eighth of its limit, from half a millisecond 
   }
 }
 
-TEST_CASE("time in a call that does not look at the clock counts whole where a deadline is told so") {
+TEST_CASE("time in a call that does not look at the clock counts whole where a deadline is told so, that before it does not") {
+  const auto sleep = [] { return std::this_thread::sleep_for(std::chrono::milliseconds(900)), 3; };
   auto timer = comm::Deadline::from_now(2);
-  std::this_thread::sleep_for(std::chrono::milliseconds(900));
-  timer.count_whole();
+  CHECK(timer.count_whole(sleep) == 3);
   CHECK(timer.waited() >= 0.9);
+  auto stopped = comm::Deadline::from_now(2);
+  sleep();  // as one that was stopped: at most half a second of it counts
+  stopped.count_whole([] { return 0; });
+  CHECK(stopped.waited() < 0.8);
   comm::Deadline idle(2);
-  idle.count_whole();
+  idle.count_whole([] { return 0; });
   CHECK(idle.waited() == 0);
 }

@@ -112,9 +112,13 @@ class Deadline {
   double waited();
   /// Seconds until it is over; below 0 where it is.
   double left() { return seconds_ - waited(); }
-  /// The time since the last look counts whole: it went into a call that does not look.
-  void count_whole() {
+  /// Makes a call that does not look, whose time counts whole; that before it, in which this process may have been stopped, as
+  /// ever.
+  template <class Call> auto count_whole(const Call& call) {
+    (void)waited();
+    const auto result = call();
     if (running_) (void)clock_.now(1e18);
+    return result;
   }
   bool over() { return running_ && waited() >= seconds_; }
   double limit() const { return seconds_; }

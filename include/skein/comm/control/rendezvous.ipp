@@ -239,8 +239,7 @@ SKEIN_INLINE std::unique_ptr<Client> join_at(const std::function<std::vector<Try
   std::string why = "nothing is there";
   double interval = 0.01;
   while (true) {
-    const std::vector<Try> all = tries(why);
-    deadline.count_whole();
+    const std::vector<Try> all = deadline.count_whole([&] { return tries(why); });
     // Of several addresses some are others', who may accept a connection and say nothing.
     for (const Try& t : all)
       if (Descriptor d = detail::try_to_join(t, place, process, all.size() > 1 ? 1 : 5, deadline, why))

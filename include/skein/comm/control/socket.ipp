@@ -174,8 +174,8 @@ SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, Deadline&
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
-  const int wrong = ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found);
-  clock.count_whole();
+  const int wrong =
+      clock.count_whole([&] { return ::getaddrinfo(to.host.c_str(), std::to_string(to.port).c_str(), &hints, &found); });
   if (wrong != 0) {
     why = ::gai_strerror(wrong);
     return {};
