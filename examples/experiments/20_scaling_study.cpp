@@ -251,10 +251,10 @@ void print(const std::vector<Study>& studies, std::int64_t samples) {
 
 /// Those of 8, 16, 32, ... ranks that cannot share --global-batch: "8, 16".
 std::string without_equal_shares(const Options& o, std::int64_t samples) {
-  std::string text;
+  sk::TextList list;
   for (int n = least_simulated; n <= most_ranks(o, samples); n *= 2)
-    if (!shares_batch(o, n)) text += (text.empty() ? "" : ", ") + std::to_string(n);
-  return text;
+    if (!shares_batch(o, n)) list.add(n);
+  return list.text();
 }
 
 /// Are there simulated epochs of less than a step? What their seconds mean then. Are some not there, or none: why.
@@ -304,11 +304,11 @@ template <class Value> void draw(const std::string& name, const char* label, con
   plot.write(name);
 }
 void draw_parts(const std::string& name, const Study& study, const std::string& data) {
-  std::string measured;
+  sk::TextList measured;
   for (const Epoch& e : study.epochs)
-    if (!e.simulated) measured += (measured.empty() ? "" : ", ") + std::to_string(e.ranks);
+    if (!e.simulated) measured.add(e.ranks);
   sk::draw::Plot plot{.title = study.network + ", " + data + ": where an epoch's time goes",
-                      .x_label = "ranks (measured: " + measured + ")",
+                      .x_label = "ranks (measured: " + measured.text() + ")",
                       .y_label = "share of the time",
                       .log_x = true,
                       .from_zero = true};
