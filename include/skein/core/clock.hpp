@@ -15,4 +15,17 @@ inline double seconds_now() {
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
+/// Adds the seconds for which it lives to a sum.
+class AddedSeconds {
+ public:
+  explicit AddedSeconds(double& sum) : sum_(sum), since_(seconds_now()) {}
+  ~AddedSeconds() { sum_ += seconds_now() - since_; }
+  AddedSeconds(const AddedSeconds&) = delete;
+  AddedSeconds& operator=(const AddedSeconds&) = delete;
+
+ private:
+  double& sum_;
+  double since_;
+};
+
 }  // namespace skein::inline SKEIN_ABI

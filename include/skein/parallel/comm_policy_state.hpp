@@ -53,18 +53,7 @@ template <class Comm, class Scalar, class Device> class CommPolicyState : public
   const Replica<Scalar, Device>& replica() const { return replica_; }
   void add_exposed(double seconds) { exposed_ += seconds; }
   /// While it lives, the rank waits for an exchange that nothing hides.
-  class Waiting {
-   public:
-    explicit Waiting(CommPolicyState& state) : state_(state), since_(seconds_now()) {}
-    ~Waiting() { state_.add_exposed(seconds_now() - since_); }
-    Waiting(const Waiting&) = delete;
-    Waiting& operator=(const Waiting&) = delete;
-
-   private:
-    CommPolicyState& state_;
-    double since_;
-  };
-  [[nodiscard]] Waiting waiting() { return Waiting(*this); }
+  [[nodiscard]] AddedSeconds waiting() { return AddedSeconds(exposed_); }
   /// What ranks must have alike: the model, to which a policy adds its own options.
   NamedValues common_values(std::string_view policy) const {
     NamedValues values;

@@ -50,9 +50,8 @@ template <class PolicyState> struct RanksOfCurvature {
  private:
   template <class Scalar> static DeviceSpan<Scalar, Cpu> there(std::span<Scalar> s) { return {s.data(), s.size()}; }
   template <class Call> void timed(const Call& call) const {
-    const double since = seconds_now();
+    const AddedSeconds waits(exposed);
     call();
-    exposed += seconds_now() - since;
   }
   /// use(the communicator of all ranks), where there is one.
   template <class Use> void with_all([[maybe_unused]] const Use& use) const {
@@ -127,12 +126,13 @@ template <class State, bool overlaps> class StepCurvature : public State {
     State::gather(RanksOfCurvature<PolicyState>{state, of_no_step});
   }
 
-  /// Seconds that steps have waited for other ranks' factors, inverses and gradients, and those that others add to it.
+  /// Seconds that steps have waited for other ranks' factors, inverses and gradients, and those of waiting().
   double exposed_seconds() const {
     if constexpr (overlaps) return exposed_ + State::exposed_seconds();
     else return exposed_;
   }
-  void add_exposed(double seconds) { exposed_ += seconds; }
+  /// While it lives, a step waits for what of its gradients other ranks have.
+  [[nodiscard]] AddedSeconds waiting() { return AddedSeconds(exposed_); }
 
  private:
   double exposed_ = 0;

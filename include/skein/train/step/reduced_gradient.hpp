@@ -82,9 +82,8 @@ template <class Parts> class ReducedGradient {
     if (w_.worker.index == 0) {
       const DeviceSpan<Scalar, Cpu> all{memory_.summed_gradient, static_cast<std::size_t>(Parts::stored)};
       const plan::Range own = w_.parts.placement.own();
-      const double since = seconds_now();
+      const AddedSeconds waits = w_.parts.curvature.waiting();
       w_.parts.policy_state.gather(all.sub(static_cast<std::size_t>(own.begin), static_cast<std::size_t>(own.end)), all);
-      w_.parts.curvature.add_exposed(seconds_now() - since);
     }
     w_.worker.barrier();
   }
