@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws the pictures of README.md into docs/pictures, or checks with --check that they are what would be drawn. What is computed
-// (a training on 1, 2 and 4 ranks, tables of schedules) is computed again; what was measured is drawn of the measurement that is
-// kept: the tables of bench/README.md, and docs/pictures/pipeline.csv, which is written by
+// Draws the pictures of README.md and docs into docs/pictures, or checks with --check that they are what would be drawn. What is
+// computed (a training on 1, 2 and 4 ranks, tables of schedules) is computed again; what was measured is drawn of the measurement
+// that is kept: the tables of bench/README.md, docs/pictures/pipeline.csv, which is written by
 //     12_pipeline --threads-as-ranks 4 --stages 4 --network mlp --batch 64 --dilate 20 --rounds 4 --steps 1 --svg NAME
+// and docs/pictures/cifar_resnet.csv, which docs/guide/models.md has the command of.
 // ctest: --check
 // ctest expects: every picture is fresh
 #include <algorithm>
@@ -19,6 +20,7 @@
 #include <skein/plan/schedule_svg.hpp>
 #include <skein/skein.hpp>
 
+#include "support/recorded_runs.hpp"
 #include "support/timelines.hpp"
 #ifndef SKEIN_SOURCE_DIR
 #define SKEIN_SOURCE_DIR "."
@@ -151,6 +153,55 @@ std::string against_pytorch() {
   return plot.svg();
 }
 
+// ---- ResNet-20 by four optimizers on 1, 2 and 4 ranks
+
+/// A run that 17_cifar_resnet has recorded.
+struct CifarRun {
+  std::string optimizer;
+  experiments::RecordedRun run;
+};
+std::vector<CifarRun> cifar_runs() {
+  std::vector<CifarRun> runs;
+  for (const char* optimizer : {"sgd", "lars", "lamb", "kfac"}) {
+    const std::string text = read_text(folder + "cifar_resnet.csv"), name = std::string(" ") + optimizer + " ";
+    for (std::size_t from = 0; from < text.size(); from = text.find('\n', from) + 1) {
+      const std::string line = text.substr(from, text.find('\n', from) - from), settings = line.substr(0, line.find(','));
+      if (settings.find(name) == std::string::npos) continue;
+      for (auto& run : experiments::recorded_runs(folder + "cifar_resnet.csv", settings))
+        runs.push_back({optimizer, std::move(run)});
+    }
+  }
+  if (runs.size() != 12) throw sk::Error("docs/pictures/cifar_resnet.csv has not four optimizers on 1, 2 and 4 ranks");
+  return runs;
+}
+
+std::string cifar_accuracy() {
+  sk::draw::Plot plot{.title = "ResNet-20, 10,000 images of CIFAR-10, 2 ranks of one core: test accuracy",
+                      .x_label = "seconds of training and validation",
+                      .y_label = "test accuracy"};
+  for (const auto& [optimizer, run] : cifar_runs()) {
+    if (run.ranks != 2) continue;
+    sk::draw::Series& s = plot.series.emplace_back();
+    s.name = optimizer, s.y = run.more;
+    for (std::size_t epoch = 1; epoch <= s.y.size(); ++epoch)
+      s.x.push_back(run.seconds * static_cast<double>(epoch) / static_cast<double>(s.y.size()));
+  }
+  return plot.svg();
+}
+
+std::string cifar_speed_up() {
+  sk::draw::Plot plot{.title = "ResNet-20, 128 images on all ranks together, two cores: speed-up",
+                      .x_label = "ranks",
+                      .y_label = "times one rank",
+                      .from_zero = true};
+  double of_one = 0;
+  for (const auto& [optimizer, run] : cifar_runs()) {
+    if (run.ranks == 1) of_one = run.seconds, plot.series.emplace_back().name = optimizer;
+    plot.series.back().x.push_back(run.ranks), plot.series.back().y.push_back(of_one / run.seconds);
+  }
+  return plot.svg();
+}
+
 // ---- fresh or not
 
 /// Whether the texts are the same but for numbers that differ by no more than this.
@@ -176,10 +227,9 @@ struct Picture {
   std::string (*draw)();
   double tolerance;  ///< pixels: a training differs in its last bits between instruction sets
 };
-constexpr Picture pictures[] = {{"loss_curves", loss_curves, 1},
-                                {"schedules", schedules, 0},
-                                {"pipeline", measured_pipeline, 0},
-                                {"against_pytorch", against_pytorch, 0}};
+constexpr Picture pictures[] = {{"loss_curves", loss_curves, 1},       {"schedules", schedules, 0},
+                                {"pipeline", measured_pipeline, 0},    {"against_pytorch", against_pytorch, 0},
+                                {"cifar_accuracy", cifar_accuracy, 0}, {"cifar_speed_up", cifar_speed_up, 0}};
 
 int run(bool check) {
   int stale = 0;

@@ -2,11 +2,11 @@
 // A residual network on CIFAR-10 over ranks, as courses on supercomputers train it: momentum SGD, LARS, LAMB or K-FAC, a rate
 // that grows with the global batch, warm-up, steps down, crops and flips, batch normalization over the ranks. With --optimizer
 // all they run one after another from the same weights, with tables and a plot of the accuracy by time; one that diverges says
-// so, and the others go on. With --record FILE the speed-up against the run of one rank in that file, which --svg draws too: at
-// an equal batch of a rank (--batch: weak scaling), or of all ranks together (--global-batch: strong scaling, as the labs of
-// courses have it). With --checkpoint FOLDER a training that was interrupted goes on when it is started again. Pauloski et al.,
-// SC 2020, arXiv:2007.00784 (K-FAC: damping 0.003, factor decay 0.95, kl-clip 0.001, factors every step, inverses every 10); He
-// et al., CVPR 2016 (the network).
+// so, and the others go on. With --record FILE the speed-up against the run of one rank in that file (with a run's accuracies
+// behind its seconds), which --svg draws too: at an equal batch of a rank (--batch: weak scaling), or of all ranks together
+// (--global-batch: strong scaling, as the labs of courses have it). With --checkpoint FOLDER a training that was interrupted goes
+// on when it is started again. Pauloski et al., SC 2020, arXiv:2007.00784 (K-FAC: damping 0.003, factor decay 0.95, kl-clip
+// 0.001, factors every step, inverses every 10); He et al., CVPR 2016 (the network).
 //     for n in 1 2 4; do mpirun -n $n 17_cifar_resnet --optimizer kfac --record times.csv; done
 //     for n in 1 2 4; do mpirun -n $n 17_cifar_resnet --global-batch 128 --record times.csv; done
 //     17_cifar_resnet --optimizer all --epochs 20 --target 0.6 --svg by_optimizer --json figures.json
@@ -32,6 +32,8 @@
 // ctest expects: --global-batch 13 has no equal shares for 2 ranks: give a multiple of 2
 // ctest: --decay 10,20,30,40,50,60,70,80,90
 // ctest expects: --decay has 9 places: give at most 8
+// ctest: --lr 0.1,1
+// ctest expects: --lr has 2 rates: give one, or with --optimizer all four, of sgd, lars, lamb and kfac
 // ctest: --json nowhere/figures.json
 // ctest expects: nowhere/figures.json: --json cannot be written there
 // ctest: --samples 96 --batch 1000000
@@ -72,6 +74,12 @@ struct Outcome {
 
   bool diverged() const { return history.empty(); }
   double best() const { return history.best(sk::train::highest("accuracy")).validation.accuracy; }
+  /// On the test set, after each epoch.
+  std::vector<double> accuracies() const {
+    std::vector<double> all;
+    for (const auto& e : history) all.push_back(e.validation.accuracy);
+    return all;
+  }
   /// Seconds of training and validation until the accuracy was there, or not a number.
   double seconds_to(double target) const {
     double seconds = 0;
@@ -120,8 +128,8 @@ template <class Network>
 std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::data::SourcedTrainTest& set) {
   std::vector<Outcome> outcomes;
   const double scale = static_cast<double>(o.batch) * world.size() * o.accumulate / 128;
-  const auto momentum_sgd = [&](double usual, double decay) {
-    return optim::Sgd{.lr = static_cast<float>((o.lr > 0 ? o.lr : usual) * scale),
+  const auto momentum_sgd = [&](const char* name, double usual, double decay) {
+    return optim::Sgd{.lr = static_cast<float>(ex::rate_of(o, name, usual) * scale),
                       .momentum = static_cast<float>(o.momentum),
                       .weight_decay = static_cast<float>(decay)};
   };
@@ -129,9 +137,9 @@ std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::
     if (o.optimizer == name || o.optimizer == "all") outcomes.push_back(train<Network>(world, o, name, set, optimizer));
   };
   const float decay = static_cast<float>(o.weight_decay);
-  add("sgd", momentum_sgd(0.1, o.weight_decay));
-  add("lars", optim::chain(optim::Lars{.trust = 1e-2f, .weight_decay = decay}, momentum_sgd(1, 0)));
-  auto lamb = momentum_sgd(5e-3, 0);
+  add("sgd", momentum_sgd("sgd", 0.1, o.weight_decay));
+  add("lars", optim::chain(optim::Lars{.trust = 1e-2f, .weight_decay = decay}, momentum_sgd("lars", 1, 0)));
+  auto lamb = momentum_sgd("lamb", 5e-3, 0);
   lamb.momentum = 0;
   add("lamb", optim::chain(optim::Lamb{.weight_decay = decay}, lamb));
   add("kfac", optim::chain(optim::Kfac{.damping = o.damping,
@@ -142,7 +150,7 @@ std::vector<Outcome> train_each(sk::MpiComm& world, const Options& o, const sk::
                                        .inverse = o.inverse == "eigen" ? optim::KfacInverse::eigen : optim::KfacInverse::cholesky,
                                        .inverse_rank = o.inverse_rank,
                                        .factor_bias_correction = o.factor_bias_correction},
-                           momentum_sgd(0.1, o.weight_decay)));
+                           momentum_sgd("kfac", 0.1, o.weight_decay)));
   return outcomes;
 }
 
@@ -173,7 +181,8 @@ std::string recorded(const Options& o, const sk::data::SourcedTrainTest& set, co
     return ex::recorded_settings(at, set.source, static_cast<long>(set.train.size()), one.optimizer);
   };
   const ex::RunSettings settings = ex::settings_by_ranks(o, name);
-  std::printf("%s: %s\n", one.optimizer.c_str(), ex::record_run(o.record, settings, ranks, one.history.seconds()).c_str());
+  std::printf("%s: %s\n", one.optimizer.c_str(),
+              ex::record_run(o.record, settings, ranks, one.history.seconds(), one.accuracies()).c_str());
   if (const std::string other = ex::other_comparison(o.record, o, ranks, name); !other.empty())
     std::printf("%s: %s\n", one.optimizer.c_str(), other.c_str());
   const double of_one = ex::seconds_of_one(o.record, settings);

@@ -23,6 +23,7 @@ struct Options {
   bool full = true, quiet = false;
   std::string network = "mlp", data;
   std::vector<int> stages{2, 4};
+  std::vector<double> rates{0.5};
   std::vector<std::string> names;
 };
 
@@ -39,6 +40,7 @@ Options read(std::vector<const char*> line, bool* again = nullptr) {
   flags("network", o.network, "which one").one_of({"mlp", "lenet"});
   flags("data_folder", o.data);
   flags("stages", o.stages).at_least(2);
+  flags("rates", o.rates).within(0, 1);
   flags("names", o.names);
   line.insert(line.begin(), "/home/me/program");
   const bool ran = flags.read(static_cast<int>(line.size()), line.data());
@@ -54,8 +56,9 @@ std::string refused(std::vector<const char*> line) {
 }  // namespace
 
 TEST_CASE("Flags set what they name, and leave the rest at its defaults", "[core]") {
-  const Options o = read({"--lr", "0.01", "--epochs=20", "--no-full", "--quiet", "--network", "lenet", "--data-folder", "a b",
-                          "--stages", "2,8", "--names=x,y", "--seed", "18446744073709551615", "--momentum", "-1e-3"});
+  const Options o =
+      read({"--lr", "0.01", "--epochs=20", "--no-full", "--quiet", "--network", "lenet", "--data-folder", "a b", "--stages",
+            "2,8", "--names=x,y", "--rates", "0.1,1e-3", "--seed", "18446744073709551615", "--momentum", "-1e-3"});
   CHECK(o.lr == 0.01f);
   CHECK(o.epochs == 20);
   CHECK_FALSE(o.full);
@@ -64,6 +67,8 @@ TEST_CASE("Flags set what they name, and leave the rest at its defaults", "[core
   CHECK(o.data == "a b");
   CHECK(o.stages == std::vector<int>{2, 8});
   CHECK(o.names == std::vector<std::string>{"x", "y"});
+  CHECK(o.rates == std::vector<double>{0.1, 1e-3});
+  CHECK(read({}).rates == std::vector<double>{0.5});
   CHECK(o.seed == ~std::size_t{0});
   CHECK(o.momentum == -1e-3);
   CHECK(o.batch == 128);
@@ -87,6 +92,7 @@ TEST_CASE("A flag that there is not, and a value that is none, are one sentence 
   CHECK(refused({"--network=resnet"}) == "--network is \"resnet\": one of mlp, lenet is wanted");
   CHECK(refused({"--seed", "+-1"}) == "--seed is \"+-1\": a whole number is wanted");
   CHECK(refused({"--stages="}) == "--stages is \"\": a list with commas of whole numbers of at least 2 is wanted");
+  CHECK(refused({"--rates", "0.5,2"}) == "--rates is \"0.5,2\": a list with commas of numbers from 0 to 1 is wanted");
   CHECK(refused({"--quiet=maybe"}) == "--quiet is \"maybe\": true or false is wanted");
   CHECK(refused({"--stages", "2,x"}) == "--stages is \"2,x\": a list with commas of whole numbers of at least 2 is wanted");
 }

@@ -16,9 +16,10 @@ namespace experiments {
 struct CifarResNetFlags {
   int depth = 20, epochs = 10, warmup = 2, accumulate = 1, threads = 0, inverse_every = 10, factor_every = 1, inverse_rank = 0;
   long batch = 128, global_batch = 0, samples = 0;
-  double lr = 0, momentum = 0.9, weight_decay = 5e-4, target = 0.6, label_smoothing = 0;
+  double momentum = 0.9, weight_decay = 5e-4, target = 0.6, label_smoothing = 0;
   double damping = 0.003, kl_clip = 0.001, factor_decay = 0.95;
   bool augment = true, factor_bias_correction = false;
+  std::vector<double> lr{0};
   std::vector<int> decay{35, 75, 90};
   std::string optimizer = "sgd", inverse = "eigen", checkpoint, data, record, svg, json;
   long seed = 1;
@@ -33,7 +34,8 @@ struct CifarResNetFlags {
         .within(0, 1'000'000'000);
     f("accumulate", accumulate, "batches of a step").within(1, 10'000);
     f("samples", samples, "take only so many; 0: all").within(0, 1'000'000);
-    f("lr", lr, "rate at 128 samples a step, to which it is proportional; 0: the optimizer's usual one").within(0, 1000);
+    f("lr", lr, "rate at 128 samples a step, to which it is proportional; 0: the optimizer's usual one; of all four by 1,2,3,4")
+        .within(0, 1000);
     f("momentum", momentum, "of the steps").within(0, 0.999);
     f("weight-decay", weight_decay, "share of the weights in the gradient").within(0, 1);
     f("label-smoothing", label_smoothing, "share of a label that all classes get").within(0, 0.999);
@@ -59,6 +61,20 @@ struct CifarResNetFlags {
     f("json", json, "adds the figures to this file");
   }
 };
+
+/// The optimizers of --optimizer all, in the order of their turns and of their rates in --lr.
+inline const std::vector<std::string>& all_optimizers() {
+  static const std::vector<std::string> names{"sgd", "lars", "lamb", "kfac"};
+  return names;
+}
+
+/// The rate of an optimizer in --lr, or its usual one.
+inline double rate_of(const CifarResNetFlags& o, const std::string& optimizer, double usual) {
+  const auto& names = all_optimizers();
+  const auto at = static_cast<std::size_t>(std::find(names.begin(), names.end(), optimizer) - names.begin());
+  const double given = o.lr.size() == 1 ? o.lr.front() : o.lr.at(at);
+  return given > 0 ? given : usual;
+}
 
 /// Throws FlagError for flags that do nothing beside others.
 inline void check_unused_flags(const CifarResNetFlags& o) {
@@ -88,6 +104,9 @@ inline void check_flags(const CifarResNetFlags& o, bool all_depths) {
     throw skein::FlagError(depth +
                            ": this program was compiled with ResNet-20 alone; configure with -DSKEIN_TESTS=OFF for 32 and "
                            "56");
+  if (o.lr.size() != 1 && (o.optimizer != "all" || o.lr.size() != all_optimizers().size()))
+    throw skein::FlagError("--lr has " + std::to_string(o.lr.size()) +
+                           " rates: give one, or with --optimizer all four, of sgd, lars, lamb and kfac");
   if (o.decay.size() > 8)
     throw skein::FlagError("--decay has " + std::to_string(o.decay.size()) + " places: give at most 8 of them");
   if (o.inverse_rank > 0 && o.inverse != "cholesky")

@@ -19,7 +19,7 @@ class FlagError : public ArgumentError {
 };
 
 namespace detail {
-enum class FlagKind : unsigned char { truth, int32, int64, count, real32, real64, words, int32s, many_words, none };
+enum class FlagKind : unsigned char { truth, int32, int64, count, real32, real64, words, int32s, real64s, many_words, none };
 template <class T> inline constexpr FlagKind flag_kind = FlagKind::none;
 template <> inline constexpr FlagKind flag_kind<bool> = FlagKind::truth;
 template <> inline constexpr FlagKind flag_kind<int> = FlagKind::int32;
@@ -29,6 +29,7 @@ template <> inline constexpr FlagKind flag_kind<float> = FlagKind::real32;
 template <> inline constexpr FlagKind flag_kind<double> = FlagKind::real64;
 template <> inline constexpr FlagKind flag_kind<std::string> = FlagKind::words;
 template <> inline constexpr FlagKind flag_kind<std::vector<int>> = FlagKind::int32s;
+template <> inline constexpr FlagKind flag_kind<std::vector<double>> = FlagKind::real64s;
 template <> inline constexpr FlagKind flag_kind<std::vector<std::string>> = FlagKind::many_words;
 template <class T> inline constexpr bool is_read_from_a_flag = flag_kind<T> != FlagKind::none;
 
@@ -71,12 +72,12 @@ class Flags {
   explicit Flags(std::string about = "") : about_(std::move(about)) {}
   void about(std::string line) { about_ = std::move(line); }
 
-  /// Binds --name to a variable: bool, int, long, std::size_t, float, double, std::string, or a vector of int or std::string. It
-  /// must outlive read(). Throws ArgumentError for a name that is there.
+  /// Binds --name to a variable: bool, int, long, std::size_t, float, double, std::string, or a vector of int, double or
+  /// std::string. It must outlive read(). Throws ArgumentError for a name that is there.
   template <class T> Flag operator()(std::string name, T& value, std::string help = "") {
     static_assert(
         detail::is_read_from_a_flag<T>,
-        "a flag sets a bool, int, long, std::size_t, float, double, std::string, or a std::vector of int or std::string");
+        "a flag sets a bool, int, long, std::size_t, float, double, std::string, or a std::vector of int, double or std::string");
     return add({std::move(name), std::move(help), {}, detail::flag_kind<T>, &value});
   }
 

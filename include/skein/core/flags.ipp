@@ -95,6 +95,8 @@ SKEIN_INLINE bool set_flag(const FlagEntry& e, std::string_view text) {
       return words(text, *static_cast<std::string*>(e.value));
     case FlagKind::int32s:
       return set_each(text, *static_cast<std::vector<int>*>(e.value), number);
+    case FlagKind::real64s:
+      return set_each(text, *static_cast<std::vector<double>*>(e.value), number);
     case FlagKind::many_words:
       return set_each(text, *static_cast<std::vector<std::string>*>(e.value), words);
     case FlagKind::none:
@@ -121,6 +123,8 @@ SKEIN_INLINE std::string text_of_flag(const FlagEntry& e) {
       return *static_cast<std::string*>(e.value);
     case FlagKind::int32s:
       return joined(*static_cast<std::vector<int>*>(e.value), ",");
+    case FlagKind::real64s:
+      return joined(*static_cast<std::vector<double>*>(e.value), ",");
     case FlagKind::many_words:
       return joined(*static_cast<std::vector<std::string>*>(e.value), ",");
     case FlagKind::none:
@@ -146,6 +150,9 @@ SKEIN_INLINE std::string wanted_of_flag(const FlagEntry& e) {
       break;
     case FlagKind::int32s:
       wanted = "a list with commas of whole numbers";
+      break;
+    case FlagKind::real64s:
+      wanted = "a list with commas of numbers";
       break;
     case FlagKind::words:
       return "words";
