@@ -13,6 +13,7 @@
 
 #include "../../comm/op.hpp"
 #include "../../plan/buckets.hpp"
+#include "../concepts.hpp"
 #include "../policy.hpp"
 
 namespace skein::inline SKEIN_ABI::parallel {
@@ -79,6 +80,10 @@ template <class Comm_, class Scalar_, class Device_> class ExchangeOn {
 template <class E, class Comm, class Scalar, class Device> using ExchangeOf = typename E::template On<Comm, Scalar, Device>;
 
 namespace detail {
+/// It has what saves it, and says nothing of it.
+template <class On, class Base> concept SavesUndeclared = &On::keeps_state == &Base::keeps_state &&
+                                                          (HasSerialize<On> || HasSavedAs<On>);
+template <class On> concept SavesDeclared = !On::keeps_state || (HasSerialize<On> && HasSavedAs<On>);
 template <class On> concept MovesBuckets = requires(On& e, std::size_t bucket) {
   { e.begin(bucket) } -> std::same_as<void>;
   { e.poll(bucket) } -> std::same_as<bool>;
@@ -92,6 +97,8 @@ template <class E, class Comm, class Scalar, class Device> concept GradientExcha
   typename ExchangeOf<E, Comm, Scalar, Device>;
   requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
   requires detail::MovesBuckets<ExchangeOf<E, Comm, Scalar, Device>>;
+  requires !detail::SavesUndeclared<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
+  requires detail::SavesDeclared<ExchangeOf<E, Comm, Scalar, Device>>;
 };
 
 /// Refuses, with one sentence, what is no exchange.
@@ -103,16 +110,27 @@ template <class E, class Comm, class Scalar, class Device> consteval void assert
     typename ExchangeOf<E, Comm, Scalar, Device>;
     requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
   };
-  constexpr bool whole = GradientExchange<E, Comm, Scalar, Device>;
   static_assert(has_on,
                 "an exchange of gradients has a class template On<Comm, Scalar, Device> that derives from "
                 "parallel::ExchangeOn<Comm, Scalar, Device> and has its constructor");
   static_assert(named || !has_on,
                 "an exchange of gradients has a name, static constexpr std::string_view name = \"...\", by which "
                 "the ranks agree on it");
-  static_assert(
-      whole || !named || !has_on,
-      "an exchange has void begin(bucket), bool poll(bucket), void wait(bucket): one is missing, or returns something else");
+  if constexpr (named && has_on) {
+    using On = ExchangeOf<E, Comm, Scalar, Device>;
+    constexpr bool moves = detail::MovesBuckets<On>, saves = detail::SavesDeclared<On>,
+                   undeclared = detail::SavesUndeclared<On, ExchangeOn<Comm, Scalar, Device>>;  // whose parts no compiler lists
+    static_assert(
+        moves,
+        "an exchange has void begin(bucket), bool poll(bucket), void wait(bucket): one is missing, or returns something else");
+    static_assert(
+        !undeclared,
+        "an exchange with serialize() or saved_as() says static constexpr bool keeps_state = true: else its state is not "
+        "saved with the training");
+    static_assert(saves,
+                  "an exchange that says keeps_state has std::string saved_as() const and template <class Archive> void "
+                  "serialize(Archive&, unsigned version)");
+  }
 }
 
 namespace detail {
