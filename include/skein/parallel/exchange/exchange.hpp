@@ -80,6 +80,13 @@ template <class Comm_, class Scalar_, class Device_> class ExchangeOn {
 template <class E, class Comm, class Scalar, class Device> using ExchangeOf = typename E::template On<Comm, Scalar, Device>;
 
 namespace detail {
+template <class E> concept Named = requires {
+  { E::name } -> std::convertible_to<std::string_view>;
+};
+template <class E, class Comm, class Scalar, class Device> concept HasOn = requires {
+  typename ExchangeOf<E, Comm, Scalar, Device>;
+  requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
+};
 /// It has what saves it, and says nothing of it.
 template <class On, class Base> concept SavesUndeclared = &On::keeps_state == &Base::keeps_state &&
                                                           (HasSerialize<On> || HasSavedAs<On>);
@@ -93,9 +100,7 @@ template <class On> concept MovesBuckets = requires(On& e, std::size_t bucket) {
 
 /// An exchange for that communicator, scalar and device.
 template <class E, class Comm, class Scalar, class Device> concept GradientExchange = requires {
-  { E::name } -> std::convertible_to<std::string_view>;
-  typename ExchangeOf<E, Comm, Scalar, Device>;
-  requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
+  requires detail::Named<E> && detail::HasOn<E, Comm, Scalar, Device>;
   requires detail::MovesBuckets<ExchangeOf<E, Comm, Scalar, Device>>;
   requires !detail::SavesUndeclared<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
   requires detail::SavesDeclared<ExchangeOf<E, Comm, Scalar, Device>>;
@@ -103,13 +108,7 @@ template <class E, class Comm, class Scalar, class Device> concept GradientExcha
 
 /// Refuses, with one sentence, what is no exchange.
 template <class E, class Comm, class Scalar, class Device> consteval void assert_exchange() {
-  constexpr bool named = requires {
-    { E::name } -> std::convertible_to<std::string_view>;
-  };
-  constexpr bool has_on = requires {
-    typename ExchangeOf<E, Comm, Scalar, Device>;
-    requires std::derived_from<ExchangeOf<E, Comm, Scalar, Device>, ExchangeOn<Comm, Scalar, Device>>;
-  };
+  constexpr bool named = detail::Named<E>, has_on = detail::HasOn<E, Comm, Scalar, Device>;
   static_assert(has_on,
                 "an exchange of gradients has a class template On<Comm, Scalar, Device> that derives from "
                 "parallel::ExchangeOn<Comm, Scalar, Device> and has its constructor");
