@@ -20,22 +20,113 @@ template <class Scalar> SKEIN_ALWAYS_INLINE xsimd::batch<Scalar> load_weights(co
 }
 }  // namespace detail
 
+namespace detail {
+/// The passes over a row of logits x, whose gradient is g, or null.
+template <class Scalar> class CrossEntropyRow {
+  using V = xsimd::batch<Scalar>;
+  static constexpr Scalar none = -std::numeric_limits<Scalar>::infinity();
+
+ public:
+  explicit CrossEntropyRow(const CrossEntropyArguments<Scalar>& p)
+      : p_(p), n_(p.classes), tail_(p.classes, p.pitch), share_(p.smoothing / static_cast<Scalar>(p.classes)),
+        all_weights_(static_cast<Scalar>(p.classes)) {
+    if (!p.class_weights) return;
+    all_weights_ = 0;
+    for (long c = 0; c < n_; ++c) all_weights_ += static_cast<Scalar>(p.class_weights[c]);
+  }
+
+  SKEIN_ALWAYS_INLINE void add(const Scalar* x, Scalar* g, std::int32_t label, CrossEntropySums& sums) const {
+    const Scalar top = greatest(x), total = exponentials(x, top, g), log_total = std::log(total);
+    const Scalar weight = p_.class_weights ? static_cast<Scalar>(p_.class_weights[label]) : Scalar(1);
+    const Scalar hard = (1 - p_.smoothing) * weight;
+    Scalar loss = hard == 0 ? 0 : hard * (log_total - (x[label] - top)), attention = hard;  // not 0 times infinity
+    if (share_ != 0) {
+      loss += share_ * spread(x, top, log_total);
+      attention += share_ * all_weights_;
+    }
+    if (g) {
+      differentiate(g, attention * p_.scale / total);
+      g[label] -= hard * p_.scale;
+      for (long c = n_; c < p_.pitch; ++c) g[c] = 0;
+    }
+    if (x[label] == top && total == total) {  // the first of equal maxima wins, as in arg-max; among NaNs none
+      bool earlier = false;
+      for (long c = 0; c < label; ++c) earlier |= x[c] == top;
+      sums.correct += !earlier;
+    }
+    sums.loss += static_cast<double>(loss);
+    sums.weight += static_cast<double>(weight);
+  }
+
+ private:
+  SKEIN_ALWAYS_INLINE Scalar greatest(const Scalar* x) const {
+    V all(none);
+    each_vector_of<Scalar>(
+        n_, [&](long c) { all = xsimd::max(all, V::load_unaligned(x + c)); },
+        [&](long c, long) { all = xsimd::max(all, tail_.load(x + c, none)); });
+    return greatest_lane(all);
+  }
+  /// Their sum; each is written to g.
+  SKEIN_ALWAYS_INLINE Scalar exponentials(const Scalar* x, Scalar top, Scalar* g) const {
+    V total(Scalar(0));
+    each_vector_of<Scalar>(
+        n_,
+        [&](long c) {
+          const V e = xsimd::exp(V::load_unaligned(x + c) - V(top));
+          total += e;
+          if (g) e.store_unaligned(g + c);
+        },
+        [&](long c, long) {
+          const V e = xsimd::exp(tail_.load(x + c, none) - V(top));
+          total += e;
+          if (g) tail_.store(g + c, e);
+        });
+    return xsimd::hadd(total);
+  }
+  /// sum_c w_c (-log p_c), of which the smoothing takes a share.
+  SKEIN_ALWAYS_INLINE Scalar spread(const Scalar* x, Scalar top, Scalar log_total) const {
+    const V zero(Scalar(0));
+    V sum = zero;
+    const auto add = [&](V logit, V w) { sum += xsimd::select(w == zero, zero, w * (V(log_total) - (logit - V(top)))); };
+    each_vector_of<Scalar>(
+        n_,
+        [&](long c) {
+          add(V::load_unaligned(x + c), p_.class_weights ? load_weights<Scalar>(p_.class_weights + c) : V(Scalar(1)));
+        },
+        [&](long c, long left) {  // lanes beyond the row: weight 0 and a finite logit
+          add(tail_.load(x + c, top),
+              p_.class_weights ? load_part<Scalar>(p_.class_weights + c, left, Scalar(0)) : load_ones<Scalar>(left));
+        });
+    return xsimd::hadd(sum);
+  }
+  /// g, the exponentials, times the factor, less what the smoothing takes.
+  SKEIN_ALWAYS_INLINE void differentiate(Scalar* g, Scalar by) const {
+    const V factor(by), even(-share_ * p_.scale);
+    const bool weighted = share_ != 0 && p_.class_weights;
+    each_vector_of<Scalar>(
+        n_,
+        [&](long c) {
+          const V w = weighted ? load_weights<Scalar>(p_.class_weights + c) : V(Scalar(1));
+          fused(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);
+        },
+        [&](long c, long left) {
+          const V w = weighted ? load_part<Scalar>(p_.class_weights + c, left, Scalar(0)) : V(Scalar(1));
+          tail_.store(g + c, fused(tail_.load(g + c, Scalar(0)), factor, even * w));
+        });
+  }
+
+  const CrossEntropyArguments<Scalar>& p_;
+  long n_;
+  RowTail<Scalar> tail_;
+  Scalar share_, all_weights_;
+};
+}  // namespace detail
+
 /// Does what reference::cross_entropy does, in vectors over the classes.
 template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArguments<Scalar>& p) {
-  using V = xsimd::batch<Scalar>;
-  using detail::each_vector_of, detail::load_part, detail::load_ones, detail::load_weights;
-  constexpr Scalar none = -std::numeric_limits<Scalar>::infinity();
-  const long n = p.classes;
-  const detail::RowTail<Scalar> tail(n, p.pitch);
-  const Scalar share = p.smoothing / static_cast<Scalar>(n);
-  Scalar all_weights = static_cast<Scalar>(n);
-  if (p.class_weights) {
-    all_weights = 0;
-    for (long c = 0; c < n; ++c) all_weights += static_cast<Scalar>(p.class_weights[c]);
-  }
+  const detail::CrossEntropyRow<Scalar> row(p);
   CrossEntropySums sums;
   for (long r = 0; r < p.count; ++r) {
-    const Scalar* x = p.logits + r * p.pitch;
     Scalar* g = p.gradient ? p.gradient + r * p.pitch : nullptr;
     const std::int32_t label = p.labels[r];
     if (p.skipped(label)) {
@@ -46,67 +137,7 @@ template <class Scalar> CrossEntropySums cross_entropy(const CrossEntropyArgumen
       sums.wrong = r;
       return sums;
     }
-    V greatest(none);
-    each_vector_of<Scalar>(
-        n, [&](long c) { greatest = xsimd::max(greatest, V::load_unaligned(x + c)); },
-        [&](long c, long) { greatest = xsimd::max(greatest, tail.load(x + c, none)); });
-    const Scalar top = detail::greatest_lane(greatest);
-    V total_lanes(Scalar(0));
-    each_vector_of<Scalar>(
-        n,
-        [&](long c) {
-          const V e = xsimd::exp(V::load_unaligned(x + c) - V(top));
-          total_lanes += e;
-          if (g) e.store_unaligned(g + c);
-        },
-        [&](long c, long) {
-          const V e = xsimd::exp(tail.load(x + c, none) - V(top));
-          total_lanes += e;
-          if (g) tail.store(g + c, e);
-        });
-    const Scalar total = xsimd::hadd(total_lanes), log_total = std::log(total);
-    const Scalar weight = p.class_weights ? static_cast<Scalar>(p.class_weights[label]) : Scalar(1);
-    const Scalar hard = (1 - p.smoothing) * weight;
-    Scalar loss = hard == 0 ? 0 : hard * (log_total - (x[label] - top)), attention = hard;  // not 0 times infinity
-    if (share != 0) {  // sum_c w_c (-log p_c), spread by the smoothing
-      const V zero(Scalar(0));
-      V spread = zero;
-      const auto add = [&](V logit, V w) { spread += xsimd::select(w == zero, zero, w * (V(log_total) - (logit - V(top)))); };
-      each_vector_of<Scalar>(
-          n,
-          [&](long c) {
-            add(V::load_unaligned(x + c), p.class_weights ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1)));
-          },
-          [&](long c, long left) {  // lanes beyond the row: weight 0 and a finite logit
-            add(tail.load(x + c, top),
-                p.class_weights ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : load_ones<Scalar>(left));
-          });
-      loss += share * xsimd::hadd(spread);
-      attention += share * all_weights;
-    }
-    if (g) {
-      const V factor(attention * p.scale / total), even(-share * p.scale);
-      const bool weighted = share != 0 && p.class_weights;
-      each_vector_of<Scalar>(
-          n,
-          [&](long c) {
-            const V w = weighted ? load_weights<Scalar>(p.class_weights + c) : V(Scalar(1));
-            fused(V::load_unaligned(g + c), factor, even * w).store_unaligned(g + c);
-          },
-          [&](long c, long left) {
-            const V w = weighted ? load_part<Scalar>(p.class_weights + c, left, Scalar(0)) : V(Scalar(1));
-            tail.store(g + c, fused(tail.load(g + c, Scalar(0)), factor, even * w));
-          });
-      g[label] -= hard * p.scale;
-      for (long c = n; c < p.pitch; ++c) g[c] = 0;
-    }
-    if (x[label] == top && total == total) {  // the first of equal maxima wins, as in arg-max; among NaNs none
-      bool earlier = false;
-      for (long c = 0; c < label; ++c) earlier |= x[c] == top;
-      sums.correct += !earlier;
-    }
-    sums.loss += static_cast<double>(loss);
-    sums.weight += static_cast<double>(weight);
+    row.add(p.logits + r * p.pitch, g, label, sums);
   }
   return sums;
 }

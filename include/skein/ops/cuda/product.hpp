@@ -162,58 +162,70 @@ inline void note_refusal(const Product& p, cublasStatus_t status) {
                                 ", a kernel behind the product does that");
 }
 
-SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
-  const auto details = [&] { return p.text(); };
-  const bool ta = p.ta == Transpose::yes, tb = p.tb == Transpose::yes, is_double = p.type == CUDA_R_64F;
-  Plan plan;
+/// What is multiplied, and what happens to the sums; no algorithm yet.
+inline void describe(Plan& plan, const Product& p) {
+  const bool ta = p.ta == Transpose::yes, tb = p.tb == Transpose::yes;
   describe(plan.a, p.type, tb ? p.n : p.k, tb ? p.k : p.n, p.ldb, p);
   describe(plan.b, p.type, ta ? p.k : p.m, ta ? p.m : p.k, p.lda, p);
   describe(plan.d, p.result, p.m, p.n, p.ldd, p);
-  const cudaDataType_t factors = is_double ? CUDA_R_64F : CUDA_R_32F;
-  check(cublasLtMatmulDescCreate(&plan.operation.raw, compute_type(p), factors), "cublasLtMatmulDescCreate", details);
+  const cudaDataType_t factors = p.type == CUDA_R_64F ? CUDA_R_64F : CUDA_R_32F;
+  check(cublasLtMatmulDescCreate(&plan.operation.raw, compute_type(p), factors), "cublasLtMatmulDescCreate",
+        [&] { return p.text(); });
   plan.set(CUBLASLT_MATMUL_DESC_TRANSA, tb ? CUBLAS_OP_T : CUBLAS_OP_N);
   plan.set(CUBLASLT_MATMUL_DESC_TRANSB, ta ? CUBLAS_OP_T : CUBLAS_OP_N);
-  if (p.epilogue != Epilogue::none) {
-    plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<cublasLtEpilogue_t>(p.epilogue));
-    plan.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, plan.vector = p.vector);  // the heuristic looks at its alignment
-    if (p.epilogue == Epilogue::gelu_aux || p.epilogue == Epilogue::gelu_aux_bias) {
-      plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, plan.aux = p.aux);
-      plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.ldd));
-    }
+  if (p.epilogue == Epilogue::none) return;
+  plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<cublasLtEpilogue_t>(p.epilogue));
+  plan.set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, plan.vector = p.vector);  // the heuristic looks at its alignment
+  if (p.epilogue == Epilogue::gelu_aux || p.epilogue == Epilogue::gelu_aux_bias) {
+    plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, plan.aux = p.aux);
+    plan.set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, static_cast<std::int64_t>(p.ldd));
   }
+}
 
-  Descriptor<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy> preference;
+using Preference = Descriptor<cublasLtMatmulPreference_t, cublasLtMatmulPreferenceDestroy>;
+/// Which algorithms are asked for: in so much memory, for operands that lie as these.
+inline Preference preference_of(const Product& p, std::size_t workspace) {
+  Preference preference;
   check(cublasLtMatmulPreferenceCreate(&preference.raw), "cublasLtMatmulPreferenceCreate");
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t which, auto value) {
     check(cublasLtMatmulPreferenceSetAttribute(preference.raw, which, &value, sizeof value),
           "cublasLtMatmulPreferenceSetAttribute");
   };
-  skein::cuda::Workspace& scratch = skein::cuda::workspace();
-  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, scratch.sealed() ? std::min(scratch.size(), most_workspace) : most_workspace);
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, static_cast<std::uint32_t>(alignment(p.b, p.most_alignment)));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, static_cast<std::uint32_t>(alignment(p.a, p.most_alignment)));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, static_cast<std::uint32_t>(alignment(p.d, p.most_alignment)));
-  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, static_cast<std::uint32_t>(alignment(p.d, p.most_alignment)));
+  const auto alignment_of = [&](const void* at) { return static_cast<std::uint32_t>(alignment(at, p.most_alignment)); };
+  prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace);
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(p.b));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(p.a));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignment_of(p.d));
+  prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of(p.d));
+  return preference;
+}
 
-  // Several, best first: the library may name one that it then refuses for these operands.
-  constexpr int most_candidates = 4;
+/// May the plan run this algorithm? The library may name one that it then refuses for these operands.
+inline bool usable(cublasLtHandle_t handle, const Plan& plan, cublasLtMatmulHeuristicResult_t& one) {
+  cublasLtMatmulHeuristicResult_t checked{};
+  if (one.state != CUBLAS_STATUS_SUCCESS ||
+      cublasLtMatmulAlgoCheck(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw, plan.d.raw, &one.algo, &checked) !=
+          CUBLAS_STATUS_SUCCESS ||
+      checked.state != CUBLAS_STATUS_SUCCESS)
+    return false;
+  one.workspaceSize = std::max(one.workspaceSize, checked.workspaceSize);
+  return true;
+}
+
+SKEIN_NOINLINE inline Plan Library::make(const Product& p) const {
+  const auto details = [&] { return p.text(); };
+  Plan plan;
+  describe(plan, p);
+  const skein::cuda::Workspace& scratch = skein::cuda::workspace();
+  const Preference preference = preference_of(p, scratch.sealed() ? std::min(scratch.size(), most_workspace) : most_workspace);
+  constexpr int most_candidates = 4;  // best first
   cublasLtMatmulHeuristicResult_t candidates[most_candidates] = {};
   int found = 0;
   const cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw,
                                                                plan.d.raw, preference.raw, most_candidates, candidates, &found);
-  const auto usable = [&](cublasLtMatmulHeuristicResult_t& one) {
-    cublasLtMatmulHeuristicResult_t checked{};
-    if (one.state != CUBLAS_STATUS_SUCCESS ||
-        cublasLtMatmulAlgoCheck(handle, plan.operation.raw, plan.a.raw, plan.b.raw, plan.d.raw, plan.d.raw, &one.algo,
-                                &checked) != CUBLAS_STATUS_SUCCESS ||
-        checked.state != CUBLAS_STATUS_SUCCESS)
-      return false;
-    one.workspaceSize = std::max(one.workspaceSize, checked.workspaceSize);
-    return true;
-  };
   const cublasLtMatmulHeuristicResult_t* best = nullptr;
   for (int i = 0; i < found && !best; ++i)
-    if (usable(candidates[i])) best = &candidates[i];
+    if (usable(handle, plan, candidates[i])) best = &candidates[i];
   if (p.epilogue != Epilogue::none &&
       (refused(status) || (status == CUBLAS_STATUS_SUCCESS && !best))) {  // the caller has another way
     note_refusal(p, status);
@@ -261,6 +273,17 @@ inline bool multiply(const Product& p) {
   return true;
 }
 
+namespace detail {
+inline const char* words_of(Epilogue e) {
+  if (e == Epilogue::bias) return ", with bias";
+  if (e == Epilogue::relu) return ", with ReLU";
+  if (e == Epilogue::relu_bias) return ", with bias and ReLU";
+  if (e == Epilogue::gelu || e == Epilogue::gelu_aux) return ", with GELU";
+  if (e == Epilogue::gelu_bias || e == Epilogue::gelu_aux_bias) return ", with bias and GELU";
+  return e == Epilogue::sums ? ", with sums of columns" : "";
+}
+}  // namespace detail
+
 inline std::string Product::text() const {
   const auto shape = [](long rows, long columns) { return skein::text("({}, {})", rows, columns); };
   const auto name = [](cudaDataType_t t) {
@@ -270,31 +293,7 @@ inline std::string Product::text() const {
                   (tb == Transpose::yes ? "^T" : "") + ", " + name(type);
   if (type != result) s += std::string(" to ") + name(result);
   if (tf32) s += " by TF32";
-  switch (epilogue) {
-    case Epilogue::none:
-      break;
-    case Epilogue::bias:
-      s += ", with bias";
-      break;
-    case Epilogue::relu:
-      s += ", with ReLU";
-      break;
-    case Epilogue::relu_bias:
-      s += ", with bias and ReLU";
-      break;
-    case Epilogue::gelu:
-    case Epilogue::gelu_aux:
-      s += ", with GELU";
-      break;
-    case Epilogue::gelu_bias:
-    case Epilogue::gelu_aux_bias:
-      s += ", with bias and GELU";
-      break;
-    case Epilogue::sums:
-      s += ", with sums of columns";
-      break;
-  }
-  return skein::text("{}, rows {}, {}, {} apart", s, lda, ldb, ldd);
+  return skein::text("{}{}, rows {}, {}, {} apart", s, detail::words_of(epilogue), lda, ldb, ldd);
 }
 
 }  // namespace skein::inline SKEIN_ABI::ops::cublas
