@@ -191,6 +191,28 @@ template <> struct Reducer<Cpu> {
     return total;
   }
 
+  /// totals, of 4 batches from i on, with `count` rows of the axis N - 2.
+  template <class Op, Access A, int N, class B, class Total>
+  static SKEIN_ALWAYS_INLINE void four_batches(Total* totals, B& walk, long i, long count) {
+    using S = typename B::Scalar;
+    constexpr typename Op::Combine combine{};
+    constexpr long W = batch_size<S>;
+    auto a = begin<Op>(walk.template batch<A>(i)), b = begin<Op>(walk.template batch<A>(i + W));
+    auto c = begin<Op>(walk.template batch<A>(i + 2 * W)), d = begin<Op>(walk.template batch<A>(i + 3 * W));
+    walk.advance(N - 2, 1);
+    for (long r = 1; r < count; ++r, walk.advance(N - 2, 1)) {
+      a = combine(a, walk.template batch<A>(i));
+      b = combine(b, walk.template batch<A>(i + W));
+      c = combine(c, walk.template batch<A>(i + 2 * W));
+      d = combine(d, walk.template batch<A>(i + 3 * W));
+    }
+    alignas(64) S lanes[4 * W];
+    a.store_aligned(lanes);
+    b.store_aligned(lanes + W);
+    c.store_aligned(lanes + 2 * W);
+    d.store_aligned(lanes + 3 * W);
+    for (long j = 0; j < 4 * W; ++j) totals[j] = combine(totals[j], static_cast<Total>(lanes[j]));
+  }
   /// The axis N - 2, for all values of the innermost axis at once.
   template <class Op, Access A, class R, int N, class B>
   static SKEIN_ALWAYS_INLINE void columns(R* to, const Loop<N>& loop, const B bound, Finish finish) {
@@ -207,25 +229,9 @@ template <> struct Reducer<Cpu> {
     };
     if constexpr (batches<B>) {
       constexpr long W = batch_size<S>;
-      alignas(64) S lanes[4 * batch_size<S>];
       long i = 0;
       for (; i + 4 * W <= n; i += 4 * W)
-        strip(i, 4 * W, [&](B& walk, long count, Total* totals) {
-          auto a = begin<Op>(walk.template batch<A>(i)), b = begin<Op>(walk.template batch<A>(i + W));
-          auto c = begin<Op>(walk.template batch<A>(i + 2 * W)), d = begin<Op>(walk.template batch<A>(i + 3 * W));
-          walk.advance(N - 2, 1);
-          for (long r = 1; r < count; ++r, walk.advance(N - 2, 1)) {
-            a = combine(a, walk.template batch<A>(i));
-            b = combine(b, walk.template batch<A>(i + W));
-            c = combine(c, walk.template batch<A>(i + 2 * W));
-            d = combine(d, walk.template batch<A>(i + 3 * W));
-          }
-          a.store_aligned(lanes);
-          b.store_aligned(lanes + W);
-          c.store_aligned(lanes + 2 * W);
-          d.store_aligned(lanes + 3 * W);
-          for (long j = 0; j < 4 * W; ++j) totals[j] = combine(totals[j], static_cast<Total>(lanes[j]));
-        });
+        strip(i, 4 * W, [&](B& walk, long count, Total* totals) { four_batches<Op, A, N>(totals, walk, i, count); });
       for (; i < n; i += W) {
         const long k = n - i < W ? n - i : W;
         const auto read = [&](const B& walk) { return k == W ? walk.template batch<A>(i) : walk.template part<A>(i, k); };
@@ -233,6 +239,7 @@ template <> struct Reducer<Cpu> {
           auto a = begin<Op>(read(walk));
           walk.advance(N - 2, 1);
           for (long r = 1; r < count; ++r, walk.advance(N - 2, 1)) a = combine(a, read(walk));
+          alignas(64) S lanes[batch_size<S>];
           a.store_aligned(lanes);
           for (long j = 0; j < k; ++j) totals[j] = combine(totals[j], static_cast<Total>(lanes[j]));
         });

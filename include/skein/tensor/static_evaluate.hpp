@@ -21,6 +21,15 @@ template <class Node> using ShapeOf =
     typename MakeShape<Node::extents.rank, Node::extents.e[0], Node::extents.e[1], Node::extents.e[2], Node::extents.e[3]>::type;
 
 #if SKEIN_WITH_XSIMD && !defined(XSIMD_NO_SUPPORTED_ARCHITECTURE)
+/// to += the first Vectors sums, of which the last has `left` lanes where it is a part.
+template <int Vectors, bool Part, class S, std::size_t All>
+SKEIN_ALWAYS_INLINE void add_to(S* to, const Batch<S> (&sum)[All], long left) {
+#pragma GCC unroll 16
+  for (int j = 0; j < Vectors; ++j, to += batch_size<S>) {
+    if (Part && j == Vectors - 1) store_part<S>(to, load_part(to, left) + sum[j], left);
+    else (Batch<S>::load_unaligned(to) + sum[j]).store_unaligned(to);
+  }
+}
 /// Columns begin .. end of to += row `row` of every sample (Rows = 1), or all Rows rows of every sample; so many vectors at a
 /// time, of which the last has `left` lanes where it is a part.
 template <class To, long Rows, int Vectors, bool Part, class Node, class S>
@@ -59,12 +68,7 @@ SKEIN_NOINLINE void sum_columns(S* to, const Node& from, long samples, long row,
     }
 #pragma GCC unroll 16
     for (int j = Vectors; j < chains * Vectors; ++j) sum[j % Vectors] += sum[j];
-#pragma GCC unroll 16
-    for (int j = 0; j < Vectors; ++j) {
-      S* p = to + column + j * W;
-      if (Part && j == Vectors - 1) store_part<S>(p, load_part(p, left) + sum[j], left);
-      else (V::load_unaligned(p) + sum[j]).store_unaligned(p);
-    }
+    add_to<Vectors, Part>(to + column, sum, left);
   }
 }
 #endif
