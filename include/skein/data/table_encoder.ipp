@@ -174,8 +174,7 @@ SKEIN_INLINE bool TableEncoder::has_targets(const Table& table) const {
 
 template <class Stored> InMemory<Stored> TableEncoder::make(const Table& table) const {
   check_fitted();
-  const auto rows = static_cast<std::size_t>(table.rows());
-  const std::size_t width = inputs_.size(), length = outputs_.size();
+  const std::size_t rows = static_cast<std::size_t>(table.rows()), width = inputs_.size(), length = outputs_.size();
   std::vector<Stored> x(rows * width);
   const bool targets = has_targets(table);
   std::vector<float> y(targets ? rows * length : 0);
@@ -184,11 +183,12 @@ template <class Stored> InMemory<Stored> TableEncoder::make(const Table& table) 
     if (e.wanted() && !targets) continue;
     const Standardizer& standard = e.wanted() ? outputs_ : inputs_;
     std::size_t& at = e.wanted() ? output : input;
-    const auto encode = [&](auto* to, std::size_t pitch) {
-      if (e.categorical()) encode_categories(e, table, to + at, static_cast<long>(pitch));
-      else encode_numbers(e, table, standard.mean(at), standard.deviation(at), to + at, static_cast<long>(pitch));
+    const auto encode = [&](auto& all, std::size_t pitch) {
+      auto* const to = all.data() + (rows > 0 ? at : 0);  // of no rows it is null
+      if (e.categorical()) encode_categories(e, table, to, static_cast<long>(pitch));
+      else encode_numbers(e, table, standard.mean(at), standard.deviation(at), to, static_cast<long>(pitch));
     };
-    e.wanted() ? encode(y.data(), length) : encode(x.data(), width);
+    e.wanted() ? encode(y, length) : encode(x, width);
     at += static_cast<std::size_t>(e.width());
   }
   const Extents sample{1, {static_cast<int>(width)}};
