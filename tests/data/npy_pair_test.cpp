@@ -23,6 +23,7 @@
 #include <skein/tensor/npy.hpp>
 
 #include <catch2/catch.hpp>
+#include "../support/sanitizers.hpp"
 #include "../support/temporary_folder.hpp"
 #include "../support/thrown.hpp"
 
@@ -232,6 +233,7 @@ TEST_CASE("Targets that are read beside samples which another has replaced meanw
   CHECK(served(from_npy<float>(x, y)).labels.size() == 6);
 }
 
+#if !SKEIN_TEST_ASAN  // beside it UBSan looks at the type of an exception through a pipe, which the limit of files refuses
 TEST_CASE("A pair stays as it was where its folder cannot be brought to the disk, and no file of another name is taken away") {
   const support::TemporaryFolder folder;
   const std::string x = folder / "x.npy", y = folder / "y.npy";
@@ -254,6 +256,7 @@ TEST_CASE("A pair stays as it was where its folder cannot be brought to the disk
              Contains("give the samples another name"));
   CHECK(served(from_npy<float>(x, y)).x == values);
 }
+#endif
 
 TEST_CASE("Files that are no pair say so") {
   const support::TemporaryFolder folder;
