@@ -250,6 +250,30 @@ TEST_CASE("a rank that finds another server at the address says so") {
   CHECK_THAT(support::wait_for(child), Contains("answers, but the other side speaks something else than skein's coordinator"));
 }
 
+TEST_CASE("a process that is stopped while it writes goes on with the frame where it stood") {
+  int ends[2];
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, ends) == 0);
+  const control::Descriptor reads(ends[0]), writes(ends[1]);
+  constexpr std::size_t size = 8 << 20;  // more than a socket holds
+  const support::Child child = support::start_process(
+      [&]() -> std::string { return control::write_all(writes.get(), std::string(size, 'x'), 0.5) ? "written" : "given up"; });
+  std::this_thread::sleep_for(200ms);
+  ::kill(child.pid, SIGSTOP);
+  std::this_thread::sleep_for(1s);
+  ::kill(child.pid, SIGCONT);
+  std::this_thread::sleep_for(50ms);  // it looks at its clock before anything is read
+  std::size_t come = 0;
+  for (std::vector<char> some(1 << 16); come < size;) {
+    pollfd p{reads.get(), POLLIN, 0};
+    if (::poll(&p, 1, 5000) <= 0) break;
+    const ssize_t n = ::recv(reads.get(), some.data(), some.size(), 0);
+    if (n <= 0) break;
+    come += static_cast<std::size_t>(n);
+  }
+  CHECK(support::wait_for(child) == "written");
+  CHECK(come == size);
+}
+
 TEST_CASE("a file that an earlier run left is not believed") {
   const support::TemporaryFolder folder;
   const std::string path = folder / "meeting";

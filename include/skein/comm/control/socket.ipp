@@ -201,7 +201,8 @@ SKEIN_INLINE Descriptor try_connect(const Address& to, double seconds, Deadline&
 }
 
 SKEIN_INLINE bool write_all(int fd, const std::string& bytes, double seconds) {
-  const double end = now() + seconds;
+  Deadline clock =
+      Deadline::from_now(seconds);  // a half of a frame is none: time in which this process was stopped does not count
   for (std::size_t at = 0; at < bytes.size();) {
     const ssize_t n = ::send(fd, bytes.data() + at, bytes.size() - at, MSG_NOSIGNAL);
     if (n > 0) {
@@ -209,9 +210,11 @@ SKEIN_INLINE bool write_all(int fd, const std::string& bytes, double seconds) {
       continue;
     }
     if (n < 0 && errno == EINTR) continue;
-    if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK) || now() >= end) return false;
+    if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) return false;
+    const double left = clock.left();
+    if (left <= 0) return false;
     pollfd p{fd, POLLOUT, 0};
-    (void)::poll(&p, 1, static_cast<int>(1000 * std::max(0.001, std::min(1.0, end - now()))));
+    (void)::poll(&p, 1, poll_milliseconds(clock, left));
   }
   return true;
 }
