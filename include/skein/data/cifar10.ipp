@@ -26,7 +26,9 @@ inline std::string where_it_is(const std::string& folder) {
       "neither data_batch_1.bin, ... and test_batch.bin nor train_subset_10000.bin and test_subset_2000.bin are there. Looked "
       "in: ";
   if (folder.empty())
-    throw FileError("cifar10", -1, text + joined(folders) + ". Set SKEIN_DATA to the folder that holds cifar10/");
+    throw FileError(
+        "cifar10", -1,
+        text + joined(folders) + ". Set SKEIN_DATA to the folder that holds cifar10/; scripts/data cifar10 fetches it");
   text += where_it_is(folder) + ". Name the folder that holds these files";
   for (const std::string& f : search_folders("cifar10"))
     if (file_exists(f + "/data_batch_1.bin") || file_exists(f + "/train_subset_10000.bin"))
